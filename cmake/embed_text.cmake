@@ -1,0 +1,10 @@
+# Script of citysplat_embed_text(): OUT, NAME, FILES.
+set(body "#include \"core/embedded.hpp\"\n\n#include <array>\n\nnamespace citysplat::embedded {\n\n")
+string(APPEND body "std::span<const Text> ${NAME}() {\n    static const std::array texts{\n")
+foreach(file IN LISTS FILES)
+  get_filename_component(stem ${file} NAME_WE)
+  file(READ ${file} content)
+  string(APPEND body "        Text{\"${stem}\", R\"~embed~(${content})~embed~\"},\n")
+endforeach()
+string(APPEND body "    };\n    return texts;\n}\n\n}  // namespace citysplat::embedded\n")
+file(WRITE ${OUT} "${body}")

@@ -1,0 +1,208 @@
+#include "core/file.hpp"
+
+#include "core/error.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#include <utility>
+
+namespace citysplat {
+
+void throw_errno(std::string_view what, const std::filesystem::path& path) {
+    const int error = errno;
+    std::string message = std::string(what) + " " + path.string() + ": " + std::strerror(error);
+    if (error == ENOSPC || error == EDQUOT) {
+        message += "; free some space and run the same command again";
+        throw ResourceError(message);
+    }
+    throw IoError(message);
+}
+
+namespace {
+
+int open_flags(File::Mode mode) {
+    switch (mode) {
+        case File::Mode::read:
+            return O_RDONLY;
+        case File::Mode::create_new:
+            return O_WRONLY | O_CREAT | O_EXCL;
+        case File::Mode::truncate:
+            return O_WRONLY | O_CREAT | O_TRUNC;
+        case File::Mode::read_write:
+            return O_RDWR | O_CREAT;
+    }
+    return O_RDONLY;
+}
+
+}  // namespace
+
+File::File(const std::filesystem::path& path, Mode mode) : path_(path) {
+    do fd_ = ::open(path.c_str(), open_flags(mode) | O_CLOEXEC, 0666);
+    while (fd_ < 0 && errno == EINTR);
+    if (fd_ < 0) throw_errno(mode == Mode::read ? "cannot open" : "cannot create", path);
+    struct stat status {};
+    if (::fstat(fd_, &status) == 0 && S_ISDIR(status.st_mode)) {
+        ::close(std::exchange(fd_, -1));
+        throw IoError("cannot open " + path.string() + ": is a directory");
+    }
+}
+
+File::~File() {
+    if (fd_ >= 0) ::close(fd_);
+}
+
+File::File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)) {}
+
+File& File::operator=(File&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    std::swap(path_, other.path_);
+    return *this;
+}
+
+std::uint64_t File::size() const {
+    struct stat status {};
+    if (::fstat(fd_, &status) != 0) throw_errno("cannot stat", path_);
+    return static_cast<std::uint64_t>(status.st_size);
+}
+
+std::size_t File::read_some_at(std::uint64_t offset, std::span<std::byte> out) const {
+    std::size_t done = 0;
+    while (done < out.size()) {
+        const ssize_t n =
+            ::pread(fd_, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) throw_errno("cannot read", path_);
+        if (n == 0) break;
+        done += static_cast<std::size_t>(n);
+    }
+    return done;
+}
+
+void File::read_at(std::uint64_t offset, std::span<std::byte> out) const {
+    const std::size_t got = read_some_at(offset, out);
+    if (got < out.size())
+        throw InputError(path_.string() + ": ends at byte " + std::to_string(offset + got) + ", expected " +
+                         std::to_string(out.size()) + " bytes at " + std::to_string(offset));
+}
+
+void File::append(std::span<const std::byte> data) {
+    while (!data.empty()) {
+        const ssize_t n = ::write(fd_, data.data(), data.size());
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) throw_errno("cannot write", path_);
+        data = data.subspan(static_cast<std::size_t>(n));
+    }
+}
+
+void File::write_at(std::uint64_t offset, std::span<const std::byte> data) {
+    while (!data.empty()) {
+        const ssize_t n = ::pwrite(fd_, data.data(), data.size(), static_cast<off_t>(offset));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) throw_errno("cannot write", path_);
+        data = data.subspan(static_cast<std::size_t>(n));
+        offset += static_cast<std::uint64_t>(n);
+    }
+}
+
+void File::sync() {
+    if (::fsync(fd_) != 0) throw_errno("cannot make durable", path_);
+}
+
+void File::close() {
+    if (fd_ >= 0 && ::close(std::exchange(fd_, -1)) != 0) throw_errno("cannot close", path_);
+}
+
+FileWriter::FileWriter(const std::filesystem::path& path, File::Mode mode, std::size_t buffer_bytes)
+    : file_(path, mode), capacity_(buffer_bytes) {
+    buffer_.reserve(capacity_);
+}
+
+void FileWriter::write(std::span<const std::byte> data) {
+    if (buffer_.size() + data.size() > capacity_) flush();
+    if (data.size() >= capacity_) {
+        file_.append(data);
+        written_ += data.size();
+    } else {
+        buffer_.insert(buffer_.end(), data.begin(), data.end());
+    }
+}
+
+void FileWriter::flush() {
+    file_.append(buffer_);
+    written_ += buffer_.size();
+    buffer_.clear();
+}
+
+void FileWriter::patch(std::uint64_t offset, std::span<const std::byte> data) {
+    flush();
+    file_.write_at(offset, data);
+}
+
+void FileWriter::finish(bool durable) {
+    flush();
+    if (durable) file_.sync();
+    file_.close();
+}
+
+std::vector<std::byte> read_file(const std::filesystem::path& path) {
+    const File file(path, File::Mode::read);
+    std::vector<std::byte> data(file.size());
+    file.read_at(0, data);
+    return data;
+}
+
+std::string read_text_file(const std::filesystem::path& path) {
+    const File file(path, File::Mode::read);
+    std::string text(file.size(), '\0');
+    file.read_at(0, std::as_writable_bytes(std::span(text.data(), text.size())));
+    return text;
+}
+
+void sync_directory(const std::filesystem::path& directory) {
+    const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) throw_errno("cannot open directory", directory);
+    const int result = ::fsync(fd);
+    const int error = errno;
+    ::close(fd);
+    if (result != 0) {
+        errno = error;
+        throw_errno("cannot make durable", directory);
+    }
+}
+
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> data) {
+    static std::atomic<std::uint64_t> counter{0};
+    std::filesystem::path temp = path;
+    temp += ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(counter++);
+    try {
+        File file(temp, File::Mode::create_new);
+        file.append(data);
+        file.sync();
+        file.close();
+        if (::rename(temp.c_str(), path.c_str()) != 0) throw_errno("cannot rename to", path);
+    } catch (...) {
+        ::unlink(temp.c_str());
+        throw;
+    }
+    sync_directory(path.has_parent_path() ? path.parent_path() : std::filesystem::path("."));
+}
+
+std::uint64_t free_disk_bytes(const std::filesystem::path& directory) {
+    struct statvfs status {};
+    if (::statvfs(directory.c_str(), &status) != 0) throw_errno("cannot ask for free space of", directory);
+    return static_cast<std::uint64_t>(status.f_bavail) * status.f_frsize;
+}
+
+std::uint64_t peak_rss_bytes() {
+    struct rusage usage {};
+    ::getrusage(RUSAGE_SELF, &usage);
+    return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+}  // namespace citysplat

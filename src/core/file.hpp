@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace citysplat {
+
+/// An open file descriptor with exact reads and writes. Every failure is an IoError that names the file and
+/// what the system said; a full disk says so. `read_at` may be called from several threads.
+class File {
+  public:
+    enum class Mode { read, create_new, truncate, read_write };
+
+    File() = default;
+    File(const std::filesystem::path& path, Mode mode);
+    ~File();
+    File(File&& other) noexcept;
+    File& operator=(File&& other) noexcept;
+
+    bool is_open() const { return fd_ >= 0; }
+    int descriptor() const { return fd_; }
+    const std::filesystem::path& path() const { return path_; }
+
+    std::uint64_t size() const;
+    /// Reads exactly `out.size()` bytes; a shorter file is an InputError.
+    void read_at(std::uint64_t offset, std::span<std::byte> out) const;
+    /// Reads up to `out.size()` bytes; less only at the end of the file.
+    std::size_t read_some_at(std::uint64_t offset, std::span<std::byte> out) const;
+    void append(std::span<const std::byte> data);  ///< at the current position
+    void write_at(std::uint64_t offset, std::span<const std::byte> data);
+    void sync();
+    /// Closes and reports what the system only says on close. The destructor closes silently.
+    void close();
+
+  private:
+    int fd_ = -1;
+    std::filesystem::path path_;
+};
+
+/// A buffered sequential writer on a File.
+class FileWriter {
+  public:
+    explicit FileWriter(const std::filesystem::path& path, File::Mode mode = File::Mode::truncate,
+                        std::size_t buffer_bytes = std::size_t{1} << 20);
+    void write(std::span<const std::byte> data);
+    void text(std::string_view s) { write(std::as_bytes(std::span(s.data(), s.size()))); }
+    std::uint64_t position() const { return written_ + buffer_.size(); }
+    /// Flushes, then overwrites earlier bytes (headers whose content is known at the end).
+    void patch(std::uint64_t offset, std::span<const std::byte> data);
+    void flush();
+    /// Flush and close; `durable` also fsyncs.
+    void finish(bool durable = false);
+
+  private:
+    File file_;
+    std::vector<std::byte> buffer_;
+    std::size_t capacity_;
+    std::uint64_t written_ = 0;
+};
+
+/// A whole file as bytes.
+std::vector<std::byte> read_file(const std::filesystem::path& path);
+std::string read_text_file(const std::filesystem::path& path);
+
+/// Replaces `path` so that a crash leaves the old or the new content, never a mixture:
+/// temp in the same directory → write → fsync → rename → fsync of the directory.
+void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> data);
+
+void sync_directory(const std::filesystem::path& directory);
+std::uint64_t free_disk_bytes(const std::filesystem::path& directory);
+
+/// Highest resident set of this process so far.
+std::uint64_t peak_rss_bytes();
+
+/// "cannot open X: No such file or directory" for the current errno.
+[[noreturn]] void throw_errno(std::string_view what, const std::filesystem::path& path);
+
+}  // namespace citysplat

@@ -1,0 +1,27 @@
+#include "core/point.hpp"
+
+#include <stdexcept>
+
+namespace citysplat {
+
+void PointBatch::clear() {
+    for (auto* column : {&x, &y, &z, &gps_time}) column->clear();
+    for (auto* column : {&intensity, &label, &instance}) column->clear();
+    scan_angle_deg.clear();
+    sensor.clear();
+    withheld.clear();
+}
+
+void PointBatch::reserve(std::size_t n) {
+    for (auto* column : {&x, &y, &z}) column->reserve(n);
+}
+
+void PointBatch::check() const {
+    const std::size_t n = size();
+    const auto fits = [n](const auto& column) { return column.empty() || column.size() == n; };
+    if (y.size() != n || z.size() != n || !fits(gps_time) || !fits(intensity) || !fits(label) ||
+        !fits(instance) || !fits(scan_angle_deg) || !fits(sensor) || !fits(withheld))
+        throw std::logic_error("PointBatch: columns of different lengths");
+}
+
+}  // namespace citysplat

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "core/vec_hd.hpp"
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace citysplat {
+
+/// A run of points in world coordinates as a file delivers them, one vector per column. An optional column is
+/// either empty (the file does not have it) or as long as x.
+struct PointBatch {
+    std::vector<double> x, y, z;           ///< metres, world
+    std::vector<double> gps_time;          ///< seconds, as in the file
+    std::vector<std::uint16_t> intensity;  ///< full 16-bit scale; readers rescale what is not
+    std::vector<std::uint16_t> label;      ///< semantic class as in the file
+    std::vector<std::uint16_t> instance;
+    std::vector<float> scan_angle_deg;
+    std::vector<Vec3d> sensor;           ///< where the sensor was, world
+    std::vector<std::uint8_t> withheld;  ///< 1: the producer marked the point as deleted
+
+    std::size_t size() const { return x.size(); }
+    void clear();
+    void reserve(std::size_t n);  ///< mandatory columns only
+    /// Throws std::logic_error when an optional column has a length of its own.
+    void check() const;
+};
+
+/// A point of a tile: lattice steps from the tile's frame, with what splat generation needs. Segments on disk
+/// store exactly these bytes (docs/formats.md). The order of the members is the canonical order.
+struct TilePoint {
+    std::int32_t x, y, z;
+    std::uint16_t label;
+    std::uint16_t intensity;
+    std::uint16_t instance;
+    /// Sensor minus point in steps of 2⁻⁶ m, clamped to ±511 m; kNoSensor in all three when unknown.
+    std::int16_t sensor_dx, sensor_dy, sensor_dz;
+
+    static constexpr std::int16_t kNoSensor = INT16_MIN;
+    static constexpr int kSensorStepsPerMetre = 64;
+    bool has_sensor() const { return sensor_dx != kNoSensor; }
+    friend auto operator<=>(const TilePoint&, const TilePoint&) = default;
+};
+static_assert(sizeof(TilePoint) == 24);
+
+}  // namespace citysplat

@@ -1,0 +1,65 @@
+#pragma once
+
+#include "core/vec_hd.hpp"
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace citysplat {
+
+/// Unit quaternion, scalar last as in TUM files.
+struct Quaternion {
+    double x = 0, y = 0, z = 0, w = 1;
+};
+Quaternion operator*(const Quaternion& a, const Quaternion& b);
+Quaternion conjugate(const Quaternion& q);
+Vec3d rotate(const Quaternion& q, Vec3d v);
+Quaternion from_yaw_pitch_roll(double yaw_rad, double pitch_rad,
+                               double roll_rad);  ///< Rz(yaw)·Ry(pitch)·Rx(roll)
+Quaternion from_rotation_matrix(const double (&row_major)[9]);
+
+/// A rigid transform: world_from_body = translation after rotation.
+struct Pose {
+    Vec3d translation{0, 0, 0};
+    Quaternion rotation;
+
+    Vec3d apply(Vec3d v) const { return rotate(rotation, v) + translation; }
+};
+Pose operator*(const Pose& a_from_b, const Pose& b_from_c);
+Pose inverse(const Pose& pose);
+
+struct StampedPose {
+    double time_s;
+    Pose world_from_body;
+};
+
+/// Poses in strictly increasing time. Between two of them the position is linear and the rotation spherical.
+class Trajectory {
+  public:
+    Trajectory() = default;
+    /// Throws InputError naming the record when times do not increase or values are not finite; rotations are
+    /// normalised.
+    explicit Trajectory(std::vector<StampedPose> poses, std::string_view origin = "trajectory");
+
+    std::span<const StampedPose> poses() const { return poses_; }
+    bool empty() const { return poses_.empty(); }
+    double begin_s() const { return poses_.front().time_s; }
+    double end_s() const { return poses_.back().time_s; }
+    bool covers(double time_s) const;
+    /// Nothing outside [begin, end].
+    std::optional<Pose> at(double time_s) const;
+    /// Path length in metres.
+    double length_m() const;
+
+    /// TUM lines: time x y z qx qy qz qw; '#' comments. Throws InputError with the line.
+    static Trajectory read_tum(const std::filesystem::path& path);
+    void write_tum(const std::filesystem::path& path) const;
+
+  private:
+    std::vector<StampedPose> poses_;
+};
+
+}  // namespace citysplat

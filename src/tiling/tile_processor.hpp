@@ -1,0 +1,82 @@
+#pragma once
+
+#include "core/cancel.hpp"
+#include "core/hash.hpp"
+#include "core/lattice.hpp"
+#include "core/point.hpp"
+#include "core/progress.hpp"
+#include "core/splat_tile.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+/// The seam between tiling (which points, when, in how much memory) and what is made of them (splats today).
+/// The builder knows nothing of splats beyond this header; a processor knows nothing of files, tiles'
+/// neighbours or threads.
+namespace citysplat::tiling {
+
+/// The points of a region in canonical order, with the truth about what was read.
+struct Region {
+    TileFrame frame;                ///< points are lattice steps from here
+    LatticeBox core;                ///< world steps: what the caller must answer for
+    LatticeBox covered;             ///< world steps: every point of the city inside this box is in `points`
+    std::vector<TilePoint> points;  ///< sorted by operator<=>, identical duplicates collapsed
+};
+
+/// Reads points of the city being built. Safe to call from several threads.
+class RegionReader {
+  public:
+    virtual ~RegionReader() = default;
+    /// All points within `halo_steps` of the core box.
+    virtual Region read(const LatticeBox& core, std::int64_t halo_steps) const = 0;
+    /// Upper bound of the points that read() would deliver, without reading them.
+    virtual std::uint64_t count_at_most(const LatticeBox& box) const = 0;
+    /// Number of points in the whole city, duplicates included: independent of tiling and order.
+    virtual std::uint64_t total_points() const = 0;
+    /// Smallest box around all points (world steps).
+    virtual LatticeBox bounds() const = 0;
+};
+
+/// City-wide means, frozen in the catalog at the first build (DESIGN: calibration). They are quotients of
+/// exact integer sums, so they have the same bits whatever the tiling and order.
+struct Calibration {
+    double mean_radius_m = 0;   ///< R̄
+    double mean_error_m = 0;    ///< Ē
+    double mean_density = 0;    ///< δ̄
+    std::uint64_t samples = 0;  ///< points the means were taken over
+    friend bool operator==(const Calibration&, const Calibration&) = default;
+};
+
+struct TileOutput {
+    /// Not certified: something within reach of the core depends on points that were not read. Read again
+    /// with at least this halo. 0 when certified.
+    std::int64_t wanted_halo_steps = 0;
+    SplatTile splats;  ///< only when certified
+
+    bool certified() const { return wanted_halo_steps == 0; }
+};
+
+/// Makes the product of one tile. Const and safe to call from several threads.
+class TileProcessor {
+  public:
+    virtual ~TileProcessor() = default;
+
+    /// Measures the city-wide means. Called once per city (or on --recalibrate), before any tile.
+    virtual Calibration calibrate(const RegionReader& reader, const CancelToken& cancel,
+                                  Progress& progress) const = 0;
+    virtual void set_calibration(const Calibration& calibration) = 0;
+
+    /// Hash of everything but the points that determines the output: parameters, class map, calibration,
+    /// algorithm version. Valid after set_calibration.
+    virtual Hash128 parameters_key() const = 0;
+    /// Halo that suffices for nearly all tiles.
+    virtual std::int64_t initial_halo_steps() const = 0;
+    /// Memory that process() needs for a region of n points, the region itself included.
+    virtual std::size_t estimated_bytes(std::uint64_t points) const = 0;
+
+    virtual TileOutput process(const Region& region, const CancelToken& cancel) const = 0;
+};
+
+}  // namespace citysplat::tiling

@@ -1,0 +1,87 @@
+#include "citysplat/context.hpp"
+#include "citysplat/verbs.hpp"
+#include "core/error.hpp"
+
+#include <CLI/CLI.hpp>
+#include <tbb/global_control.h>
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <optional>
+#include <string>
+#include <unistd.h>
+
+namespace {
+
+using namespace citysplat;
+
+CancelToken* g_cancel = nullptr;
+
+/// The first signal asks politely; the second does not wait.
+void on_signal(int) {
+    if (g_cancel->requested()) ::_exit(static_cast<int>(ErrorKind::interrupted));
+    g_cancel->request();
+}
+
+void catch_interrupts(CancelToken& cancel) {
+    g_cancel = &cancel;
+    struct sigaction action {};
+    action.sa_handler = on_signal;
+    ::sigaction(SIGINT, &action, nullptr);
+    ::sigaction(SIGTERM, &action, nullptr);
+    std::signal(SIGPIPE, SIG_IGN);
+}
+
+int fail(ErrorKind kind, const std::string& message) {
+    std::fprintf(stderr, "citysplat: %s\n", message.c_str());
+    return static_cast<int>(kind);
+}
+
+int run(int argc, char** argv) {
+    CLI::App app(
+        "citysplat: kilometres of mobile-mapping LiDAR to a splat model of the city, and simulated LiDARs "
+        "through it");
+    app.name("citysplat");
+    app.set_version_flag("--version", std::string("citysplat ") + CITYSPLAT_VERSION);
+    app.require_subcommand(1);
+    app.fallthrough();
+    app.footer(
+        "Exit codes: 0 ok, 2 usage, 65 bad data, 69 backend unavailable, 74 I/O or disk full,\n"
+        "            75 busy, 78 configuration, 130 interrupted.\n"
+        "Start with: citysplat synth demo/drive --length 100");
+
+    cli::Context context;
+    context.add_common_options(app);
+    catch_interrupts(context.cancel());
+    std::optional<tbb::global_control> thread_limit;
+    app.parse_complete_callback([&] {
+        context.resolve();
+        thread_limit.emplace(tbb::global_control::max_allowed_parallelism,
+                             static_cast<std::size_t>(context.threads()));
+    });
+
+    try {
+        app.parse(argc, argv);
+        return 0;
+    } catch (const CLI::Success& e) {
+        return app.exit(e);  // --help, --version
+    } catch (const CLI::ParseError& e) {
+        return fail(ErrorKind::usage, std::string(e.what()) + " (see citysplat --help)");
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return run(argc, argv);
+    } catch (const Error& e) {
+        return fail(e.kind(), e.what());
+    } catch (const std::bad_alloc&) {
+        return fail(ErrorKind::io, "out of memory; lower --memory or --threads");
+    } catch (const std::exception& e) {
+        return fail(ErrorKind::io, std::string("internal error: ") + e.what());
+    }
+}

@@ -1,0 +1,13 @@
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+/// One function per verb, in verb_NAME.cpp: registers the verb's flags, help and example, and what it does.
+/// A verb does its work in the CLI11 callback and reports errors by exception; main maps them to exit codes.
+namespace citysplat::cli {
+
+class Context;
+
+}  // namespace citysplat::cli
