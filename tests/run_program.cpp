@@ -1,0 +1,76 @@
+#include "run_program.hpp"
+
+#include "temp_dir.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <fcntl.h>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace citysplat::test {
+
+namespace {
+
+std::string slurp(const std::filesystem::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+struct Signal {
+    int number = 0;
+    int delay_ms = 0;
+};
+
+Outcome run(const std::vector<std::string>& command, Signal signal) {
+    const TempDir dir;
+    const std::string out = dir / "out", err = dir / "err";
+    std::vector<char*> argv;
+    for (const auto& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+    argv.push_back(nullptr);
+
+    const pid_t child = ::fork();
+    if (child < 0) throw std::runtime_error("fork failed");
+    if (child == 0) {
+        const auto redirect = [](const char* path, int flags, int to) {
+            const int fd = ::open(path, flags, 0600);
+            if (fd < 0 || ::dup2(fd, to) < 0) ::_exit(126);
+        };
+        redirect("/dev/null", O_RDONLY, 0);
+        redirect(out.c_str(), O_WRONLY | O_CREAT, 1);
+        redirect(err.c_str(), O_WRONLY | O_CREAT, 2);
+        ::execvp(argv[0], argv.data());
+        ::_exit(127);
+    }
+    if (signal.number) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(signal.delay_ms));
+        ::kill(child, signal.number);
+    }
+    int status = 0;
+    if (::waitpid(child, &status, 0) != child) throw std::runtime_error("waitpid failed");
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return {code, slurp(out), slurp(err)};
+}
+
+std::vector<std::string> with_program(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), CITYSPLAT_PROGRAM);
+    return arguments;
+}
+
+}  // namespace
+
+Outcome run_program(const std::vector<std::string>& command) { return run(command, {}); }
+
+Outcome citysplat(std::vector<std::string> arguments) { return run(with_program(std::move(arguments)), {}); }
+
+Outcome citysplat_with_signal(std::vector<std::string> arguments, int signal, int delay_ms) {
+    return run(with_program(std::move(arguments)), {signal, delay_ms});
+}
+
+}  // namespace citysplat::test

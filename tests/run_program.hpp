@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace citysplat::test {
+
+struct Outcome {
+    int exit_code = -1;  ///< 128 + signal when killed
+    std::string out, err;
+};
+
+/// Runs a program to its end with stdin closed and both outputs captured.
+Outcome run_program(const std::vector<std::string>& command);
+
+/// The citysplat program of this build with these arguments.
+Outcome citysplat(std::vector<std::string> arguments);
+
+/// Starts citysplat, sends it `signal` after `delay_ms`, and waits for its end.
+Outcome citysplat_with_signal(std::vector<std::string> arguments, int signal, int delay_ms);
+
+}  // namespace citysplat::test
