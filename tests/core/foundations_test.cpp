@@ -5,6 +5,7 @@
 #include "core/hash.hpp"
 #include "core/lattice.hpp"
 #include "core/math_hd.hpp"
+#include "core/picture.hpp"
 #include "temp_dir.hpp"
 
 #include <catch2/catch.hpp>
@@ -106,4 +107,17 @@ TEST_CASE("class maps load by name, round-trip through TOML and name their error
     CHECK_THROWS_WITH(ClassMap::parse("[[class]]\nlabel = 3\nname='x'\ngroup='wall'", "m.toml"),
                       Catch::Contains("m.toml") && Catch::Contains("class 3") && Catch::Contains("wall"));
     CHECK_THROWS_WITH(ClassMap::parse("a = [", "m.toml"), Catch::Contains("line 1"));
+}
+
+TEST_CASE("a picture is written as a PNG of its size, and an impossible path is named") {
+    test::TempDir dir;
+    Picture picture(3, 2, rgb_from(0x102030));
+    picture.at(2, 1) = {255, 0, 0};
+    picture.write_png(dir / "p.png");
+    const std::vector<std::byte> bytes = read_file(dir / "p.png");
+    REQUIRE(bytes.size() > 24);
+    CHECK(bytes[1] == std::byte{'P'});
+    CHECK(bytes[19] == std::byte{3});  // width and height, big-endian, in the IHDR chunk
+    CHECK(bytes[23] == std::byte{2});
+    CHECK_THROWS_WITH(picture.write_png(dir / "missing/p.png"), Catch::Contains("missing"));
 }
