@@ -10,10 +10,26 @@ void PointBatch::clear() {
     scan_angle_deg.clear();
     sensor.clear();
     withheld.clear();
+    no_return = damaged = 0;
 }
 
 void PointBatch::reserve(std::size_t n) {
     for (auto* column : {&x, &y, &z}) column->reserve(n);
+}
+
+void PointBatch::remove(const std::vector<std::uint8_t>& flags) {
+    const auto compact = [&](auto& column) {
+        if (column.empty()) return;
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < flags.size(); ++i)
+            if (!flags[i]) column[kept++] = column[i];
+        column.resize(kept);
+    };
+    for (auto* column : {&x, &y, &z, &gps_time}) compact(*column);
+    for (auto* column : {&intensity, &label, &instance}) compact(*column);
+    compact(scan_angle_deg);
+    compact(sensor);
+    compact(withheld);
 }
 
 void PointBatch::check() const {

@@ -21,9 +21,14 @@ struct PointBatch {
     std::vector<Vec3d> sensor;           ///< where the sensor was, world
     std::vector<std::uint8_t> withheld;  ///< 1: the producer marked the point as deleted
 
+    std::uint64_t no_return = 0;  ///< records left out: no position, by the format's convention
+    std::uint64_t damaged = 0;    ///< records left out under ReadOptions::salvage
+
     std::size_t size() const { return x.size(); }
     void clear();
     void reserve(std::size_t n);  ///< mandatory columns only
+    /// Removes the points whose flag is not 0, keeping the order. Requires flags.size() == size().
+    void remove(const std::vector<std::uint8_t>& flags);
     /// Throws std::logic_error when an optional column has a length of its own.
     void check() const;
 };

@@ -4,9 +4,10 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace citysplat {
@@ -15,21 +16,47 @@ struct Bounds {
     Vec3d min{0, 0, 0}, max{0, 0, 0};
 };
 
+/// How an input is to be read. Everything here can change results.
+struct ReadOptions {
+    /// Coordinates that are not metres: refused, scaled to metres, or delivered as they are (for `info`).
+    enum class Units { refuse, scale, as_is };
+    /// Which library decodes LAS and LAZ. `automatic`: our own reader, LASlib where that cannot.
+    enum class Reader { automatic, native, laslib };
+
+    Units units = Units::refuse;
+    Reader reader = Reader::automatic;
+    /// Leave out what is damaged instead of refusing the file; every lost point is counted
+    /// (PointFileInfo::points_lost, PointBatch::damaged).
+    bool salvage = false;
+    /// Assigned to files that do not say; contradicting a file that does is an InputError.
+    std::string crs;
+    /// Values of intensity that become 0 and 65535. Default: by the column's type, see docs/inputs.md.
+    std::optional<std::pair<double, double>> intensity_range;
+    /// A file of labels for this cloud, one per point (docs/inputs.md); replaces the labels inside.
+    std::filesystem::path labels;
+};
+
 /// What the header of a point file says, after it has been checked against the file.
 struct PointFileInfo {
-    std::string format;  ///< "LAS 1.4, point format 6", "PLY binary_little_endian", …
-    std::uint64_t points = 0;
-    Bounds bounds;  ///< as the header claims; `bounds_known` false where it does not say
+    std::string format;             ///< "LAS 1.4, point format 6", "PLY binary_little_endian", …
+    std::uint64_t points = 0;       ///< that can be read
+    std::uint64_t points_lost = 0;  ///< claimed but not in the file; only with ReadOptions::salvage
+    Bounds bounds;                  ///< as the header claims; `bounds_known` false where it does not say
     bool bounds_known = false;
-    std::string crs;  ///< WKT or "EPSG:n"; empty when the file does not say
-    double metres_per_unit = 1.0;
+    std::string crs;       ///< WKT or "EPSG:n"; empty when the file does not say
+    std::string crs_name;  ///< for people
+    std::string unit = "metre";
+    double metres_per_unit = 1.0;  ///< 0 for degrees
+    double vertical_metres_per_unit = 1.0;
     bool has_gps_time = false, has_intensity = false, has_label = false, has_sensor = false;
-    std::vector<std::string> notes;  ///< oddities worth a line to the user
+    bool has_instance = false;
+    std::vector<std::string> columns;  ///< what the file calls its columns
+    std::vector<std::string> notes;    ///< oddities worth a line to the user
 };
 
 /// A point file opened for reading. Points come in blocks; blocks are independent of each other, so that any
 /// number of threads may read different blocks of one PointFile at once. Block order × order within a block
-/// is file order.
+/// is file order. A flipped bit can hide until the last block: publish nothing before all have been read.
 class PointFile {
   public:
     virtual ~PointFile() = default;
@@ -40,6 +67,7 @@ class PointFile {
 };
 
 /// Opens any supported format by content first, name second. Throws InputError or IoError.
-std::unique_ptr<PointFile> open_point_file(const std::filesystem::path& path);
+std::unique_ptr<PointFile> open_point_file(const std::filesystem::path& path,
+                                           const ReadOptions& options = {});
 
 }  // namespace citysplat

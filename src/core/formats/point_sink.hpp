@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,14 +23,17 @@ class PointSink {
 
 struct SinkOptions {
     double scale_m = 0.0001;  ///< LAS coordinate resolution
-    Vec3d offset_m{0, 0, 0};  ///< LAS coordinate offset; put it near the data, on whole metres
-    std::string crs;          ///< WKT, written as a VLR where the format can
+    /// LAS coordinate offset. Default: the first point, rounded to a kilometre (height: to 0).
+    std::optional<Vec3d> offset_m{};
+    std::string crs{};         ///< WKT, written as a VLR or comment
+    bool wide_labels = false;  ///< LAS: labels above 255 are written too, as extra bytes "label"
     std::string software = "citysplat";
 };
 
-/// LAS 1.4, point format 6.
+/// LAS 1.4, point format 6. Instance and sensor position become extra bytes "instance", "sensor_x" … on the
+/// resolution of the coordinates. Throws InputError when a value does not fit the format.
 std::unique_ptr<PointSink> create_las(const std::filesystem::path& path, const SinkOptions& options = {});
-/// PLY binary_little_endian, double coordinates.
+/// PLY binary_little_endian, double coordinates; every column of the batch under its own name.
 std::unique_ptr<PointSink> create_ply(const std::filesystem::path& path, const SinkOptions& options = {});
 
 }  // namespace citysplat

@@ -1,0 +1,40 @@
+#pragma once
+
+#include "core/formats/point_file.hpp"
+#include "core/vec_hd.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace citysplat::formats {
+
+/// What a file says about its coordinate reference system. We do not reproject; we must know the unit, and
+/// that two files speak of the same system.
+struct Crs {
+    std::string text;  ///< WKT, or "EPSG:n"; empty: the file does not say
+    std::string name;
+    int epsg = 0;  ///< 0: not known
+    bool geographic = false;
+    std::string unit = "metre";
+    double metres_per_unit = 1.0;           ///< 0 for degrees
+    double vertical_metres_per_unit = 1.0;  ///< of heights
+    std::vector<std::string> notes;
+
+    /// Copies all of this into the info of a file.
+    void describe(PointFileInfo& info) const;
+    /// Factors from file units to what the caller wants. Throws InputError when `options` refuse the unit or
+    /// assign another system.
+    Vec3d scale_to_deliver(const ReadOptions& options, const std::string& file_name) const;
+    /// Fills in an assigned system where the file does not say.
+    void assign(const ReadOptions& options, const std::string& file_name);
+};
+
+/// Reads WKT 1 or 2. Never throws: what is not understood leaves the unit at metres with a note.
+Crs crs_from_wkt(std::string_view wkt);
+/// "EPSG:2154", or WKT. Throws UsageError.
+Crs crs_from_text(std::string_view text);
+/// Name and size of an EPSG linear unit (9001…); size 0 when not known.
+std::pair<std::string, double> linear_unit(std::uint32_t epsg);
+
+}  // namespace citysplat::formats

@@ -1,0 +1,135 @@
+#include "core/formats/las_crs.hpp"
+
+#include "core/error.hpp"
+#include "core/formats/bytes_le.hpp"
+
+namespace citysplat::formats {
+
+namespace {
+
+constexpr std::uint16_t kWkt = 2112, kGeoKeys = 34735, kGeoDoubles = 34736, kGeoAscii = 34737;
+constexpr std::uint16_t kModelType = 1024, kCitation = 1026, kGeographic = 2048, kProjected = 3072,
+                        kProjectedCitation = 3073, kLinearUnits = 3076, kVertical = 4096,
+                        kVerticalUnits = 4099;
+constexpr std::uint16_t kUserDefined = 32767;
+
+/// The keys of a GeoTIFF directory that matter to us.
+struct GeoKeys {
+    std::uint32_t model = 0, geographic = 0, projected = 0, linear_units = 0, vertical = 0,
+                  vertical_units = 0;
+    std::string citation;
+};
+
+void take_key(GeoKeys& keys, std::uint16_t id, std::uint16_t value) {
+    switch (id) {
+        case kModelType:
+            keys.model = value;
+            break;
+        case kGeographic:
+            keys.geographic = value;
+            break;
+        case kProjected:
+            keys.projected = value;
+            break;
+        case kLinearUnits:
+            keys.linear_units = value;
+            break;
+        case kVertical:
+            keys.vertical = value;
+            break;
+        case kVerticalUnits:
+            keys.vertical_units = value;
+            break;
+        default:
+            break;
+    }
+}
+
+std::string ascii_text(const LasVlr& ascii, std::size_t at, std::size_t count) {
+    std::string text;
+    for (std::size_t i = at; i < at + count; ++i) {
+        const char c = static_cast<char>(ascii.payload[i]);
+        if (c == '\0') break;
+        text += c >= 32 && c < 127 ? c : ' ';
+    }
+    while (!text.empty() && (text.back() == '|' || text.back() == ' ')) text.pop_back();
+    return text;
+}
+
+GeoKeys read_geo_keys(const LasHeader& h, const LasVlr& directory, const std::string& file_name) {
+    const auto fail = [&](const std::string& what) {
+        throw InputError(file_name + ": GeoTIFF keys at byte " + std::to_string(directory.offset) + ": " +
+                         what);
+    };
+    GeoKeys keys;
+    if (directory.payload.size() < 8) return keys;
+    const std::byte* raw = directory.payload.data();
+    const std::size_t count = load_le<std::uint16_t>(raw + 6);
+    if (count > directory.payload.size() / 8 - 1)
+        fail("claims " + std::to_string(count) + " keys, but has room for " +
+             std::to_string(directory.payload.size() / 8 - 1));
+    const LasVlr *doubles = h.find("LASF_Projection", kGeoDoubles),
+                 *ascii = h.find("LASF_Projection", kGeoAscii);
+    for (std::size_t i = 1; i <= count; ++i) {
+        const auto u16 = [&](std::size_t field) { return load_le<std::uint16_t>(raw + 8 * i + 2 * field); };
+        const std::uint16_t id = u16(0), location = u16(1), n = u16(2), value = u16(3);
+        if (location == 0) take_key(keys, id, value);
+        const LasVlr* target = location == kGeoDoubles ? doubles : location == kGeoAscii ? ascii : nullptr;
+        if (location != kGeoDoubles && location != kGeoAscii) continue;
+        const std::size_t item = location == kGeoDoubles ? 8 : 1;
+        if (!target || !fits(value * item, n * item, target->payload.size()))
+            fail("key " + std::to_string(id) + " points at items " + std::to_string(value) + " to " +
+                 std::to_string(value + n) + " of record " + std::to_string(location) + ", which has " +
+                 std::to_string(target ? target->payload.size() / item : 0));
+        if (location == kGeoAscii && (id == kProjectedCitation || (id == kCitation && keys.citation.empty())))
+            keys.citation = ascii_text(*target, value, n);
+    }
+    return keys;
+}
+
+Crs crs_from_keys(const GeoKeys& keys) {
+    Crs crs;
+    crs.name = keys.citation;
+    const auto known = [](std::uint32_t code) { return code != 0 && code != kUserDefined; };
+    const bool projected = keys.model == 1 || (keys.model == 0 && keys.projected != 0);
+    const bool geographic = !projected && (keys.model == 2 || keys.model == 3 || keys.geographic != 0);
+    const std::uint32_t code = projected ? keys.projected : geographic ? keys.geographic : 0;
+    if (known(code)) {
+        crs.epsg = static_cast<int>(code);
+        crs.text = "EPSG:" + std::to_string(code);
+    } else if (!keys.citation.empty()) {
+        crs.text = keys.citation;
+    } else if (projected || geographic) {
+        crs.text = "user-defined GeoTIFF system";
+    }
+    if (geographic) {
+        crs.geographic = true;
+        crs.unit = "degree";
+        crs.metres_per_unit = 0;
+    } else if (known(keys.linear_units)) {
+        const auto [name, metres] = linear_unit(keys.linear_units);
+        crs.unit = name;
+        crs.metres_per_unit = crs.vertical_metres_per_unit = metres;
+    }
+    if (known(keys.vertical_units)) {
+        const auto [name, metres] = linear_unit(keys.vertical_units);
+        if (metres > 0) crs.vertical_metres_per_unit = metres;
+    }
+    return crs;
+}
+
+}  // namespace
+
+Crs las_crs(const LasHeader& h, const std::string& file_name) {
+    const LasVlr* wkt = h.find("LASF_Projection", kWkt);
+    const LasVlr* directory = h.find("LASF_Projection", kGeoKeys);
+    Crs crs;
+    if (wkt && !wkt->payload.empty()) {
+        crs = crs_from_wkt({reinterpret_cast<const char*>(wkt->payload.data()), wkt->payload.size()});
+        if (directory) crs.notes.push_back("the file has both WKT and GeoTIFF keys; the WKT is used");
+    }
+    if (crs.text.empty() && directory) crs = crs_from_keys(read_geo_keys(h, *directory, file_name));
+    return crs;
+}
+
+}  // namespace citysplat::formats

@@ -1,0 +1,213 @@
+#include "core/formats/las_records.hpp"
+
+#include "core/error.hpp"
+#include "core/formats/bytes_le.hpp"
+#include "core/lattice.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace citysplat::formats {
+
+namespace {
+
+double load_number(const LasExtraField& field, const std::byte* record) {
+    const std::byte* p = record + field.at;
+    switch (field.type) {
+        case 1:
+            return load_le<std::uint8_t>(p);
+        case 2:
+            return load_le<std::int8_t>(p);
+        case 3:
+            return load_le<std::uint16_t>(p);
+        case 4:
+            return load_le<std::int16_t>(p);
+        case 5:
+            return load_le<std::uint32_t>(p);
+        case 6:
+            return load_le<std::int32_t>(p);
+        case 7:
+            return static_cast<double>(load_le<std::uint64_t>(p));
+        case 8:
+            return static_cast<double>(load_le<std::int64_t>(p));
+        case 9:
+            return static_cast<double>(load_le<float>(p));
+        case 10:
+            return load_le<double>(p);
+        default:
+            return 0;
+    }
+}
+
+std::uint16_t clamp_u16(double v) {
+    return static_cast<std::uint16_t>(v >= 0 && v <= 65535 ? v : v > 65535 ? 65535 : 0);
+}
+
+std::string number(double v) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.12g", v);
+    return text;
+}
+
+Vec3d scaled(Vec3d v, Vec3d factors) { return {v.x * factors.x, v.y * factors.y, v.z * factors.z}; }
+
+/// Writers store bounds rounded to some decimals; one in 10⁹ of the value or two steps is rounding.
+Bounds widened(const LasHeader& h) {
+    const auto slack = [](double scale, double low, double high) {
+        return 2 * std::fabs(scale) + 1e-9 * std::max(std::fabs(low), std::fabs(high)) + 1e-5;
+    };
+    Bounds b = h.bounds;
+    const Vec3d s{slack(h.scale.x, b.min.x, b.max.x), slack(h.scale.y, b.min.y, b.max.y),
+                  slack(h.scale.z, b.min.z, b.max.z)};
+    return {b.min - s, b.max + s};
+}
+
+}  // namespace
+
+LasRecordDecoder::LasRecordDecoder(const LasHeader& h, std::string file_name, const ReadOptions& options,
+                                   Vec3d metres_per_unit)
+    : file_name_(std::move(file_name)),
+      salvage_(options.salvage),
+      extended_(h.point_format >= 6),
+      stride_(h.record_bytes),
+      scale_(scaled(h.scale, metres_per_unit)),
+      offset_(scaled(h.offset, metres_per_unit)),
+      to_metres_(metres_per_unit) {
+    const Bounds b = widened(h);
+    bounds_ = {scaled(b.min, metres_per_unit), scaled(b.max, metres_per_unit)};
+    constexpr std::size_t kGpsAt[kLasFormats]{0, 20, 0, 20, 20, 20, 22, 22, 22, 22, 22};
+    gps_at_ = kGpsAt[h.point_format];
+    using Names = std::initializer_list<std::string_view>;
+    label_ = find_extra(h, Names{"label", "class", "semantic"});
+    instance_ = find_extra(h, Names{"instance", "instance_id", "object_id"});
+    sensor_[0] = find_extra(h, Names{"sensor_x", "x_origin", "x_lidar_position"});
+    sensor_[1] = find_extra(h, Names{"sensor_y", "y_origin", "y_lidar_position"});
+    sensor_[2] = find_extra(h, Names{"sensor_z", "z_origin", "z_lidar_position"});
+    if (!sensor_[1].bytes || !sensor_[2].bytes) sensor_[0] = {};
+}
+
+LasExtraField LasRecordDecoder::find_extra(const LasHeader& h,
+                                           std::span<const std::string_view> names) const {
+    for (const auto& field : h.extra) {
+        std::string name = field.name;
+        std::transform(name.begin(), name.end(), name.begin(),
+                       [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+        if (field.type >= 1 && field.type <= 10 && std::find(names.begin(), names.end(), name) != names.end())
+            return field;
+    }
+    return {};
+}
+
+void LasRecordDecoder::begin(PointBatch& out, std::size_t n) const {
+    out.no_return = out.damaged = 0;
+    for (auto* column : {&out.x, &out.y, &out.z}) column->resize(n);
+    out.gps_time.resize(has_gps_time() ? n : 0);
+    out.intensity.resize(n);
+    out.label.resize(n);
+    out.instance.resize(has_instance() ? n : 0);
+    out.scan_angle_deg.resize(n);
+    out.sensor.resize(has_sensor() ? n : 0);
+    out.withheld.resize(n);
+}
+
+template <bool Extended>
+void LasRecordDecoder::decode_standard(const std::byte* raw, std::size_t count, PointBatch& out,
+                                       std::size_t at) const {
+    double *x = out.x.data() + at, *y = out.y.data() + at, *z = out.z.data() + at;
+    std::uint16_t *intensity = out.intensity.data() + at, *label = out.label.data() + at;
+    float* angle = out.scan_angle_deg.data() + at;
+    std::uint8_t* withheld = out.withheld.data() + at;
+    for (std::size_t i = 0; i < count; ++i, raw += stride_) {
+        x[i] = load_le<std::int32_t>(raw) * scale_.x + offset_.x;
+        y[i] = load_le<std::int32_t>(raw + 4) * scale_.y + offset_.y;
+        z[i] = load_le<std::int32_t>(raw + 8) * scale_.z + offset_.z;
+        intensity[i] = load_le<std::uint16_t>(raw + 12);
+        if constexpr (Extended) {
+            withheld[i] = (load_le<std::uint8_t>(raw + 15) >> 2) & 1;
+            label[i] = load_le<std::uint8_t>(raw + 16);
+            angle[i] = static_cast<float>(load_le<std::int16_t>(raw + 18)) * 0.006f;
+        } else {
+            const std::uint8_t packed = load_le<std::uint8_t>(raw + 15);
+            withheld[i] = packed >> 7;
+            label[i] = packed & 31;
+            angle[i] = static_cast<float>(load_le<std::int8_t>(raw + 16));
+        }
+    }
+}
+
+void LasRecordDecoder::decode_extra(const std::byte* raw, std::size_t count, PointBatch& out,
+                                    std::size_t at) const {
+    const auto value = [](const LasExtraField& f, const std::byte* record) {
+        return load_number(f, record) * f.scale + f.offset;
+    };
+    for (std::size_t i = 0; i < count; ++i, raw += stride_) {
+        if (label_.bytes) out.label[at + i] = clamp_u16(value(label_, raw));
+        if (instance_.bytes) out.instance[at + i] = clamp_u16(value(instance_, raw));
+        if (has_sensor())
+            out.sensor[at + i] =
+                scaled({value(sensor_[0], raw), value(sensor_[1], raw), value(sensor_[2], raw)}, to_metres_);
+    }
+}
+
+void LasRecordDecoder::decode(std::span<const std::byte> records, PointBatch& out, std::size_t at) const {
+    const std::size_t count = records.size() / stride_;
+    if (extended_)
+        decode_standard<true>(records.data(), count, out, at);
+    else
+        decode_standard<false>(records.data(), count, out, at);
+    if (has_gps_time())
+        for (std::size_t i = 0; i < count; ++i)
+            out.gps_time[at + i] = load_le<double>(records.data() + i * stride_ + gps_at_);
+    if (label_.bytes || has_instance() || has_sensor()) decode_extra(records.data(), count, out, at);
+}
+
+std::string LasRecordDecoder::problem_of(const PointBatch& out, std::size_t i) const {
+    const double position[3]{out.x[i], out.y[i], out.z[i]};
+    const double low[3]{bounds_.min.x, bounds_.min.y, bounds_.min.z};
+    const double high[3]{bounds_.max.x, bounds_.max.y, bounds_.max.z};
+    for (std::size_t a = 0; a < 3; ++a) {
+        const std::string value = std::string(1, static_cast<char>('x' + a)) + " = " + number(position[a]);
+        if (!(std::fabs(position[a]) <= kMaxWorld_m)) return value + " is not a coordinate on Earth";
+        if (position[a] < low[a] || position[a] > high[a])
+            return value + " lies outside the bounds of the header, " + number(low[a]) + " to " +
+                   number(high[a]);
+    }
+    if (has_gps_time() && !std::isfinite(out.gps_time[i])) return "the GPS time is not finite";
+    if (has_sensor() && !(length(out.sensor[i]) <= 2 * kMaxWorld_m))
+        return "the sensor position is not on Earth";
+    return {};
+}
+
+void LasRecordDecoder::finish(std::uint64_t first_record, PointBatch& out) const {
+    const std::size_t n = out.size();
+    const auto outside = [](double v, double low, double high) { return !(v >= low && v <= high); };
+    unsigned any = 0;
+    for (std::size_t i = 0; i < n; ++i)
+        any |= static_cast<unsigned>(outside(out.x[i], bounds_.min.x, bounds_.max.x)) |
+               static_cast<unsigned>(outside(out.y[i], bounds_.min.y, bounds_.max.y)) |
+               static_cast<unsigned>(outside(out.z[i], bounds_.min.z, bounds_.max.z));
+    if (has_gps_time())
+        for (const double t : out.gps_time) any |= static_cast<unsigned>(!std::isfinite(t));
+    const auto off_earth = [](Vec3d low, Vec3d high) {
+        double far = 0;
+        for (const double v : {low.x, low.y, low.z, high.x, high.y, high.z})
+            far = std::max(far, std::fabs(v));
+        return !(far <= kMaxWorld_m);
+    };
+    if (!any && !has_sensor() && !off_earth(bounds_.min, bounds_.max)) return;
+
+    std::vector<std::uint8_t> bad(n);
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::string problem = problem_of(out, i);
+        if (problem.empty()) continue;
+        if (!salvage_)
+            throw InputError(file_name_ + ": point " + std::to_string(first_record + i) + ": " + problem +
+                             "; the file is damaged (--salvage leaves such points out and counts them)");
+        bad[i] = 1;
+        ++out.damaged;
+    }
+    if (out.damaged) out.remove(bad);
+}
+
+}  // namespace citysplat::formats

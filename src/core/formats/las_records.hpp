@@ -1,0 +1,49 @@
+#pragma once
+
+#include "core/formats/las_header.hpp"
+#include "core/point.hpp"
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace citysplat::formats {
+
+/// Turns raw LAS point records, read from a file or decompressed from one, into columns. Immutable, so any
+/// number of threads may use one decoder.
+class LasRecordDecoder {
+  public:
+    LasRecordDecoder(const LasHeader& header, std::string file_name, const ReadOptions& options,
+                     Vec3d metres_per_unit);
+
+    /// Sizes the columns of `out` for `count` points.
+    void begin(PointBatch& out, std::size_t count) const;
+    /// Decodes whole records into out[at…].
+    void decode(std::span<const std::byte> records, PointBatch& out, std::size_t at) const;
+    /// Checks the values of all decoded points: coordinates on Earth and within the header's bounds, times
+    /// finite. `first_record` is the number of out[0] in the file. Throws InputError naming the record; under
+    /// salvage such points are removed and counted.
+    void finish(std::uint64_t first_record, PointBatch& out) const;
+
+    bool has_gps_time() const { return gps_at_ != 0; }
+    bool has_instance() const { return instance_.bytes != 0; }
+    bool has_sensor() const { return sensor_[0].bytes != 0; }
+
+  private:
+    template <bool Extended>
+    void decode_standard(const std::byte* raw, std::size_t count, PointBatch& out, std::size_t at) const;
+    void decode_extra(const std::byte* raw, std::size_t count, PointBatch& out, std::size_t at) const;
+    std::string problem_of(const PointBatch& out, std::size_t i) const;
+    LasExtraField find_extra(const LasHeader& header, std::span<const std::string_view> names) const;
+
+    std::string file_name_;
+    bool salvage_;
+    bool extended_;  ///< formats 6–10
+    std::size_t stride_, gps_at_ = 0;
+    Vec3d scale_, offset_;  ///< to metres
+    Bounds bounds_;         ///< of the header, in metres, widened by the rounding that writers do
+    Vec3d to_metres_;
+    LasExtraField label_, instance_, sensor_[3];
+};
+
+}  // namespace citysplat::formats

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "core/file.hpp"
+#include "core/formats/table_decoder.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace citysplat::formats {
+
+inline constexpr std::uint64_t kTextBlockLines = 1 << 16;
+
+/// Where the records of a text table are: one per line, blank lines and '#' comments left out. Made by one
+/// pass over the file, so that blocks can be read independently.
+struct TextIndex {
+    struct Block {
+        std::uint64_t offset = 0, bytes = 0;
+        std::uint64_t first_line = 0;  ///< in the file, from 1, for messages
+        std::uint64_t records = 0;
+    };
+    std::vector<Block> blocks;
+    std::uint64_t records = 0;
+    bool ends_with_newline = true;
+};
+
+/// Indexes at most `max_records` records from byte `offset`, which is line `first_line`.
+TextIndex index_text(const File& file, std::uint64_t offset, std::uint64_t first_line,
+                     std::uint64_t max_records);
+
+/// Numbers of one line, separated by blanks, commas or semicolons. Returns how many; throws InputError naming
+/// the line when one is not a number. At most `out.size()` are stored.
+std::size_t parse_row(std::string_view line, std::span<double> out, const std::string& file_name,
+                      std::uint64_t line_number);
+
+/// Reads one block of the table. Lines with too few numbers are an InputError, or damaged under salvage.
+void read_text_block(const File& file, const TextIndex::Block& block, std::uint64_t first_record,
+                     const TableDecoder& decoder, bool salvage, PointBatch& out);
+
+/// Intensities of the first block, for TableDecoder::choose_intensity_range().
+std::vector<double> sample_text_column(const File& file, const TextIndex& index, std::size_t column,
+                                       std::size_t columns);
+
+}  // namespace citysplat::formats
