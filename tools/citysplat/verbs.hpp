@@ -10,4 +10,6 @@ namespace citysplat::cli {
 
 class Context;
 
+void add_synth(CLI::App& app, Context& context);
+
 }  // namespace citysplat::cli

@@ -1,0 +1,216 @@
+#include "datasets/synth.hpp"
+
+#include "core/error.hpp"
+#include "core/formats/point_sink.hpp"
+
+#include <tbb/parallel_pipeline.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <system_error>
+
+namespace citysplat::synth {
+
+namespace fs = std::filesystem;
+
+void SynthOptions::validate() const {
+    const auto require = [](bool holds, const char* message) {
+        if (!holds) throw UsageError(message);
+    };
+    require(length_m >= 5 && length_m <= 1e6, "--length must be between 5 m and 1000 km");
+    require(points_per_metre >= 10 && points_per_metre <= 1e7,
+            "--points-per-metre must be between 10 and 10 million");
+    require(noise_m >= 0 && noise_m <= 1, "--noise must be between 0 and 1 m");
+    require(localisation_m >= 0 && localisation_m <= 1, "--localisation must be between 0 and 1 m");
+    require(files >= 0 && files <= 10000, "--files must be between 1 and 10000");
+    for (const double v : {origin_m.x, origin_m.y, origin_m.z})
+        require(std::fabs(v) <= 5e7 && v == std::floor(v), "--origin must be whole metres within 50 000 km");
+}
+
+double calibrate_columns_per_s(const Drive& drive, const Actors& actors, const Scanner& scanner,
+                               double points) {
+    constexpr double kTrial_s = 60;
+    constexpr std::int64_t kTrials = 48, kEvery = 16;
+    SurveyParams params;
+    params.columns_per_s = 20000;
+    const Survey trial(drive, actors, scanner, params, {0, 0, 0});
+    const auto usable = static_cast<std::int64_t>(static_cast<double>(trial.chunk_count()) *
+                                                  std::min(1.0, kTrial_s / drive.duration_s()));
+    const std::int64_t step = std::max<std::int64_t>(1, usable / kTrials);
+    BlockWindow window(drive.params().seed);
+    PointBatch batch;
+    std::int64_t rays = 0, returns = 0;
+    for (std::int64_t chunk = 0; chunk < std::max<std::int64_t>(usable, 1); chunk += step) {
+        const auto around = trial.surroundings(chunk);
+        rays += trial.fire(chunk, *window.scene(around.centre, around.cells), batch, kEvery);
+        returns += static_cast<std::int64_t>(batch.size());
+    }
+    const double share = static_cast<double>(std::max<std::int64_t>(returns, 1)) / static_cast<double>(rays);
+    const double beams = static_cast<double>(scanner.elevations_rad.size());
+    const double rate = points / (drive.duration_s() * beams * share);
+    return std::max(1.0, std::floor(rate * 1000 + 0.5) / 1000);
+}
+
+namespace {
+
+/// Makes room for a drive without ever deleting what is not one.
+void prepare_directory(const fs::path& directory) {
+    std::error_code ec;
+    fs::create_directories(directory, ec);
+    if (ec) throw IoError("cannot make directory " + directory.string() + ": " + ec.message());
+    const fs::path truth = directory / "truth.json";
+    if (fs::exists(truth)) {
+        const TruthFile old = TruthFile::read(truth);
+        fs::remove(truth);  // first: from here on the old drive is incomplete
+        for (const ScannerRecord& scanner : old.scanners) {
+            fs::remove(directory / fs::path(scanner.trajectory).filename());
+            for (const CloudFile& file : scanner.files)
+                fs::remove(directory / fs::path(file.name).filename());
+        }
+    } else if (!fs::is_empty(directory)) {
+        throw UsageError(directory.string() +
+                         " is not empty and holds no synthetic drive (no truth.json); give a new directory");
+    }
+}
+
+std::string numbered(const std::string& stem, int index, const std::string& extension) {
+    std::string digits = std::to_string(index);
+    if (digits.size() < 3) digits.insert(0, 3 - digits.size(), '0');
+    return stem + "_" + digits + extension;
+}
+
+struct Job {
+    std::int64_t chunk = 0;
+    std::shared_ptr<const CityScene> scene;
+    PointBatch points;
+};
+
+/// Fires all chunks of a survey: scenes are made in order, chunks fired in parallel, points handed to `take`
+/// in order. The number of chunks in flight bounds the memory.
+template <class Take>
+void run_survey(const Survey& survey, std::uint64_t seed, const CancelToken& cancel, Take&& take) {
+    BlockWindow window(seed);
+    std::int64_t next = 0;
+    const auto in_flight = static_cast<std::size_t>(3 * tbb::this_task_arena::max_concurrency());
+    tbb::parallel_pipeline(in_flight,
+                           tbb::make_filter<void, std::shared_ptr<Job>>(
+                               tbb::filter_mode::serial_in_order,
+                               [&](tbb::flow_control& control) -> std::shared_ptr<Job> {
+                                   cancel.check();
+                                   if (next == survey.chunk_count()) {
+                                       control.stop();
+                                       return nullptr;
+                                   }
+                                   auto job = std::make_shared<Job>();
+                                   job->chunk = next++;
+                                   const auto around = survey.surroundings(job->chunk);
+                                   job->scene = window.scene(around.centre, around.cells);
+                                   return job;
+                               }) &
+                               tbb::make_filter<std::shared_ptr<Job>, std::shared_ptr<Job>>(
+                                   tbb::filter_mode::parallel,
+                                   [&](std::shared_ptr<Job> job) {
+                                       survey.fire(job->chunk, *job->scene, job->points);
+                                       job->scene.reset();
+                                       return job;
+                                   }) &
+                               tbb::make_filter<std::shared_ptr<Job>, void>(
+                                   tbb::filter_mode::serial_in_order,
+                                   [&](std::shared_ptr<Job> job) { take(job->chunk, job->points); }));
+}
+
+/// Writes the points of a survey to its files; each file gets an equal share of the chunks.
+class CloudWriter {
+  public:
+    CloudWriter(fs::path directory, const SynthOptions& options, std::string stem, int files,
+                std::int64_t chunks)
+        : directory_(std::move(directory)),
+          options_(options),
+          stem_(std::move(stem)),
+          files_(files),
+          chunks_(chunks) {}
+
+    void take(std::int64_t chunk, const PointBatch& points) {
+        const auto wanted = static_cast<std::size_t>(chunk * files_ / chunks_);
+        while (written_.size() <= wanted) open_next();
+        if (points.size() > 0) sink_->write(points);
+    }
+    std::vector<CloudFile> finish() {
+        while (written_.size() < static_cast<std::size_t>(files_)) open_next();
+        close();
+        return std::move(written_);
+    }
+
+  private:
+    void open_next() {
+        close();
+        const bool las = options_.format == CloudFormat::las;
+        written_.push_back({numbered(stem_, static_cast<int>(written_.size()), las ? ".las" : ".ply"), 0});
+        SinkOptions sink;
+        sink.offset_m = options_.origin_m;
+        const fs::path path = directory_ / written_.back().name;
+        sink_ = las ? create_las(path, sink) : create_ply(path, sink);
+    }
+    void close() {
+        if (!sink_) return;
+        sink_->finish();
+        written_.back().points = sink_->points();
+        sink_.reset();
+    }
+
+    fs::path directory_;
+    const SynthOptions& options_;
+    std::string stem_;
+    int files_;
+    std::int64_t chunks_;
+    std::unique_ptr<PointSink> sink_;
+    std::vector<CloudFile> written_;
+};
+
+void write_trajectory(const Drive& drive, Vec3d origin, const fs::path& path) {
+    std::vector<StampedPose> poses;
+    for (std::int64_t k = 0; k < drive.pose_count(); ++k) {
+        Pose pose = drive.recorded_pose(k);
+        pose.translation = pose.translation + origin;
+        poses.push_back({Drive::kBegin_s + Drive::pose_time_s(k), pose});
+    }
+    Trajectory(std::move(poses), path.string()).write_tum(path);
+}
+
+}  // namespace
+
+TruthFile write_drive(const fs::path& directory, const SynthOptions& options, Progress& progress,
+                      const CancelToken& cancel) {
+    options.validate();
+    prepare_directory(directory);
+    TruthFile truth{options, 0, {}};
+    const Drive drive(truth.drive_params());
+    const Actors actors(options.seed);
+
+    const auto survey_with = [&](const Scanner& scanner, const std::string& stem, double points) {
+        ScannerRecord record{
+            scanner.name, "trajectory.tum", calibrate_columns_per_s(drive, actors, scanner, points), {}};
+        const Survey survey(drive, actors, scanner, truth.survey_params(record.columns_per_s),
+                            options.origin_m);
+        const int files = options.files > 0 ? options.files : std::max(2, static_cast<int>(points / 1e7));
+        CloudWriter writer(directory, options, stem, files, survey.chunk_count());
+        Progress::Stage stage(progress, "survey", static_cast<std::uint64_t>(points), "points");
+        run_survey(survey, options.seed, cancel, [&](std::int64_t chunk, const PointBatch& batch) {
+            writer.take(chunk, batch);
+            truth.points += batch.size();
+            stage.advance(batch.size());
+        });
+        record.files = writer.finish();
+        truth.scanners.push_back(std::move(record));
+    };
+    const double points = options.length_m * options.points_per_metre;
+    survey_with(scanner_32(), "cloud", points);
+    if (options.profile) survey_with(profile_scanner(), "profile", 0.3 * points);
+    write_trajectory(drive, options.origin_m, directory / "trajectory.tum");
+    truth.write(directory / "truth.json");
+    return truth;
+}
+
+}  // namespace citysplat::synth
