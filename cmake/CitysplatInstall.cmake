@@ -4,6 +4,8 @@ get_property(libraries GLOBAL PROPERTY CITYSPLAT_LIBRARIES)
 install(TARGETS citysplat RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS ${libraries} EXPORT citysplat-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY src/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/citysplat FILES_MATCHING PATTERN "*.hpp")
+install(DIRECTORY datasets DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/citysplat FILES_MATCHING PATTERN "*.hpp"
+        PATTERN classes EXCLUDE)
 install(DIRECTORY datasets DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/citysplat FILES_MATCHING PATTERN "*.hpp")
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/citysplat)
 install(EXPORT citysplat-targets NAMESPACE citysplat:: DESTINATION ${package_dir})
