@@ -1,0 +1,479 @@
+#include "core/disc_bounds_hd.hpp"
+#include "core/error.hpp"
+#include "sim/packet.hpp"
+#include "sim/tile_frustum.hpp"
+#include "sim/tracer.hpp"
+
+#include <embree3/rtcore.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+/// Embree 3.13 behind the tracer contract; no other file knows it.
+///
+/// One scene per tile, one user geometry per scene, whose primitives are runs of consecutive splats (stored
+/// in Hilbert order, so a run is compact). There is no top-level scene: a packet visits the tiles it can
+/// reach front to back, each with the ray origins of local_origin(). That keeps a tile's arithmetic
+/// independent of its neighbours, and loading or evicting a tile never touches what other threads are
+/// tracing.
+///
+/// Embree only proposes: its boxes are wide enough (kSlack_m) that no rounding of its traversal, which
+/// differs between instruction sets, can hide a disc that the disc test would accept.
+namespace citysplat::sim {
+
+namespace {
+
+/// Rounding of origins and slab tests is below |coordinate| · 4·2⁻²⁴: 0.5 mm are enough up to 2 km.
+constexpr float kSlack_m = 5e-4f;
+
+struct Device {
+    explicit Device(const std::string& config) : handle(rtcNewDevice(config.c_str())) {
+        if (!handle)
+            throw UnavailableError("Embree cannot start with \"" + config + "\" (error " +
+                                   std::to_string(rtcGetDeviceError(nullptr)) + ")");
+        rtcSetDeviceMemoryMonitorFunction(
+            handle,
+            [](void* self, ssize_t change, bool) {
+                static_cast<Device*>(self)->bytes.fetch_add(change, std::memory_order_relaxed);
+                return true;
+            },
+            this);
+    }
+    ~Device() { rtcReleaseDevice(handle); }
+    Device(const Device&) = delete;
+    Device& operator=(const Device&) = delete;
+
+    bool has(RTCDeviceProperty property) const { return rtcGetDeviceProperty(handle, property) != 0; }
+    void check(const std::string& doing) const {
+        const RTCError error = rtcGetDeviceError(handle);
+        if (error == RTC_ERROR_OUT_OF_MEMORY)
+            throw ResourceError("out of memory while " + doing + "; lower --resident");
+        if (error != RTC_ERROR_NONE)
+            throw ResourceError("Embree failed with error " + std::to_string(error) + " while " + doing);
+    }
+
+    RTCDevice handle;
+    std::atomic<std::int64_t> bytes{0};
+};
+
+struct ReleaseScene {
+    void operator()(RTCScene scene) const { rtcReleaseScene(scene); }
+};
+using ScenePtr = std::unique_ptr<std::remove_pointer_t<RTCScene>, ReleaseScene>;
+
+/// Adds its bytes to the device's books for as long as it lives.
+class Account {
+  public:
+    Account(Device& device, std::size_t bytes) : device_(device), bytes_(static_cast<std::int64_t>(bytes)) {
+        device_.bytes.fetch_add(bytes_, std::memory_order_relaxed);
+    }
+    ~Account() { device_.bytes.fetch_sub(bytes_, std::memory_order_relaxed); }
+    Account(const Account&) = delete;
+    Account& operator=(const Account&) = delete;
+
+  private:
+    Device& device_;
+    std::int64_t bytes_;
+};
+
+class EmbreeTile final : public TracerTile {
+  public:
+    EmbreeTile(std::shared_ptr<Device> device, std::uint32_t index, SplatTile tile,
+               const EmbreeOptions& options);
+    std::uint32_t index() const override { return index_; }
+    std::size_t bytes() const override { return own_bytes() + hierarchy_bytes_; }
+    RTCScene scene() const { return scene_.get(); }
+    const TileBox& box() const { return box_; }
+    Vec3d origin() const { return origin_; }
+
+    LeafDiscs leaf(std::uint32_t primitive) const {
+        const std::uint32_t first = primitive * per_leaf_;
+        const auto count = static_cast<std::uint32_t>(discs_.size());
+        return {discs_.data() + first, std::min(per_leaf_, count - first), index_, first};
+    }
+    /// What splat `i` says to a ray that met it.
+    void describe(std::uint32_t i, const Ray& ray, Hit& hit) const {
+        hit.normal = splats_.normal()[i];
+        hit.range_m = exact_range(discs_[i], ray.origin - origin_, ray.direction);
+        hit.label = splats_.label()[i];
+        hit.intensity = splats_.intensity()[i];
+        hit.acquired_range_m = unpack_attribute(splats_.z()[i]);
+        hit.acquired_incidence = splats_.incidence()[i];
+    }
+
+  private:
+    std::size_t own_bytes() const { return splats_.bytes().size() + splats_.size() * sizeof(TraceDisc); }
+    static void bounds(const RTCBoundsFunctionArguments* args) noexcept;
+
+    std::shared_ptr<Device> device_;
+    std::uint32_t index_, per_leaf_;
+    Vec3d origin_;
+    SplatTile splats_;
+    Account account_;
+    std::vector<TraceDisc> discs_;
+    TileBox box_;
+    ScenePtr scene_;
+    std::size_t hierarchy_bytes_ = 0;
+};
+
+/// What a packet carries through the traversal of one tile. Embree sees the first member only.
+struct PacketContext {
+    RTCIntersectContext embree;
+    unsigned width;
+    ClosestLanes* closest;  ///< exactly one of the two
+    NearestLanes* nearest;
+    LeafFunction<ClosestLanes> meet_closest;
+    LeafFunction<NearestLanes> meet_nearest;
+};
+
+template <class Lanes>
+void meet(const LeafDiscs& leaf, const PacketRays& rays, const RTCIntersectFunctionNArguments& args,
+          unsigned width, LeafFunction<Lanes> function, Lanes& lanes) {
+    if (args.N == width) return function(leaf, rays, lanes);
+    // Embree regrouped the packet: lanes are found by the ids we gave them.
+    const auto* ids = reinterpret_cast<const unsigned*>(rays.t_max + 2 * args.N);
+    for (unsigned i = 0; i < args.N; ++i)
+        if (rays.active[i]) meet_leaf_lane(leaf, rays, i, ids[i], lanes);
+}
+
+/// Rays of a packet are columns in the order of RTCRayN: origin, tnear, direction, time, tfar, mask, id,
+/// flags.
+void intersect(const RTCIntersectFunctionNArguments* args) noexcept {
+    const auto& context = *reinterpret_cast<const PacketContext*>(args->context);
+    const auto& tile = *static_cast<const EmbreeTile*>(args->geometryUserPtr);
+    const std::size_t n = args->N;
+    auto* column = reinterpret_cast<float*>(args->rayhit);
+    const PacketRays rays{column,         column + n,     column + 2 * n, column + 4 * n, column + 5 * n,
+                          column + 6 * n, column + 3 * n, column + 8 * n, args->valid};
+    const LeafDiscs leaf = tile.leaf(args->primID);
+    if (context.closest)
+        meet(leaf, rays, *args, context.width, context.meet_closest, *context.closest);
+    else
+        meet(leaf, rays, *args, context.width, context.meet_nearest, *context.nearest);
+}
+
+void EmbreeTile::bounds(const RTCBoundsFunctionArguments* args) noexcept {
+    const auto& tile = *static_cast<const EmbreeTile*>(args->geometryUserPtr);
+    const LeafDiscs leaf = tile.leaf(args->primID);
+    Vec3f low{INFINITY, INFINITY, INFINITY}, high{-INFINITY, -INFINITY, -INFINITY};
+    for (std::uint32_t i = 0; i < leaf.count; ++i) {
+        const TraceDisc& disc = leaf.discs[i];
+        const Vec3f reach = disc_reach(disc.normal, std::sqrt(disc.radius_squared));
+        low = {std::min(low.x, disc.centre.x - reach.x), std::min(low.y, disc.centre.y - reach.y),
+               std::min(low.z, disc.centre.z - reach.z)};
+        high = {std::max(high.x, disc.centre.x + reach.x), std::max(high.y, disc.centre.y + reach.y),
+                std::max(high.z, disc.centre.z + reach.z)};
+    }
+    *args->bounds_o = {low.x - kSlack_m,  low.y - kSlack_m,  low.z - kSlack_m,  0,
+                       high.x + kSlack_m, high.y + kSlack_m, high.z + kSlack_m, 0};
+}
+
+/// Embree's books for user geometry, measured: about 90 bytes a primitive.
+constexpr std::size_t kHierarchyBytesPerLeaf = 112;
+
+EmbreeTile::EmbreeTile(std::shared_ptr<Device> device, std::uint32_t index, SplatTile tile,
+                       const EmbreeOptions& options)
+    : device_(std::move(device)),
+      index_(index),
+      per_leaf_(options.splats_per_leaf),
+      origin_{static_cast<double>(tile.frame().x_m), static_cast<double>(tile.frame().y_m),
+              static_cast<double>(tile.frame().z_m)},
+      splats_(std::move(tile)),
+      account_(*device_, own_bytes()) {
+    discs_.reserve(splats_.size());
+    Vec3f low{INFINITY, INFINITY, INFINITY}, high{-INFINITY, -INFINITY, -INFINITY};
+    for (std::size_t i = 0; i < splats_.size(); ++i) {
+        const Disc disc = splats_.disc(i);
+        if (!(disc.radius > 0) || !std::isfinite(dot(disc.normal, disc.normal)))
+            throw CorruptionError("splat " + std::to_string(i) + " has no radius or no normal");
+        discs_.push_back(make_trace_disc(disc, splats_.label()[i]));
+        const float reach = disc.radius + 2 * kSlack_m;
+        low = {std::min(low.x, disc.centre.x - reach), std::min(low.y, disc.centre.y - reach),
+               std::min(low.z, disc.centre.z - reach)};
+        high = {std::max(high.x, disc.centre.x + reach), std::max(high.y, disc.centre.y + reach),
+                std::max(high.z, disc.centre.z + reach)};
+    }
+    if (discs_.empty()) return;
+    box_ = {origin_ + vec_cast<double>(low), origin_ + vec_cast<double>(high)};
+
+    const auto leaves = static_cast<unsigned>((discs_.size() + per_leaf_ - 1) / per_leaf_);
+    scene_.reset(rtcNewScene(device_->handle));
+    rtcSetSceneFlags(scene_.get(), RTC_SCENE_FLAG_ROBUST);
+    RTCGeometry geometry = rtcNewGeometry(device_->handle, RTC_GEOMETRY_TYPE_USER);
+    rtcSetGeometryUserPrimitiveCount(geometry, leaves);
+    rtcSetGeometryUserData(geometry, this);
+    rtcSetGeometryBoundsFunction(geometry, &EmbreeTile::bounds, nullptr);
+    rtcSetGeometryIntersectFunction(geometry, &intersect);
+    rtcCommitGeometry(geometry);
+    rtcAttachGeometry(scene_.get(), geometry);
+    rtcReleaseGeometry(geometry);
+    rtcCommitScene(scene_.get());
+    hierarchy_bytes_ = leaves * kHierarchyBytesPerLeaf;
+    device_->check("building the hierarchy of a tile");
+}
+
+class EmbreeTileSet final : public TileSet {
+  public:
+    explicit EmbreeTileSet(std::span<const TracerTilePtr> tiles) : owners_(tiles.begin(), tiles.end()) {
+        for (const TracerTilePtr& owner : owners_) {
+            const auto* tile = static_cast<const EmbreeTile*>(owner.get());
+            if (!tile->scene()) continue;
+            tiles_.push_back(tile);
+        }
+        std::sort(tiles_.begin(), tiles_.end(), [](auto* a, auto* b) { return a->index() < b->index(); });
+        for (const EmbreeTile* tile : tiles_) boxes_.push_back(tile->box());
+    }
+    std::span<const TileBox> boxes() const { return boxes_; }
+    const EmbreeTile& tile(std::size_t i) const { return *tiles_[i]; }
+
+    /// nullptr when the tile is of another set. `hint` is where the last search ended.
+    const EmbreeTile* find(std::uint32_t index, std::size_t& hint) const {
+        if (hint < tiles_.size() && tiles_[hint]->index() == index) return tiles_[hint];
+        const auto found = std::lower_bound(tiles_.begin(), tiles_.end(), index,
+                                            [](auto* tile, std::uint32_t i) { return tile->index() < i; });
+        if (found == tiles_.end() || (*found)->index() != index) return nullptr;
+        hint = static_cast<std::size_t>(found - tiles_.begin());
+        return *found;
+    }
+
+  private:
+    std::vector<TracerTilePtr> owners_;
+    std::vector<const EmbreeTile*> tiles_;
+    std::vector<TileBox> boxes_;
+};
+
+template <unsigned kWidth>
+struct Packet;
+template <>
+struct Packet<4> {
+    RTCRayHit4 data;
+    void intersect(const int* valid, RTCScene scene, RTCIntersectContext* context) {
+        rtcIntersect4(valid, scene, context, &data);
+    }
+};
+template <>
+struct Packet<8> {
+    RTCRayHit8 data;
+    void intersect(const int* valid, RTCScene scene, RTCIntersectContext* context) {
+        rtcIntersect8(valid, scene, context, &data);
+    }
+};
+template <>
+struct Packet<16> {
+    RTCRayHit16 data;
+    void intersect(const int* valid, RTCScene scene, RTCIntersectContext* context) {
+        rtcIntersect16(valid, scene, context, &data);
+    }
+};
+
+/// Sends packets of kWidth rays through the tiles of a set.
+template <unsigned kWidth>
+class PacketTracer {
+  public:
+    PacketTracer(const EmbreeTileSet& set, std::span<const Ray> rays, PacketContext& context)
+        : set_(set), rays_(rays), context_(context) {
+        reachable_ = find_reachable(set.boxes(), rays);
+    }
+
+    /// Rays first … first + count − 1 with the bounds `t_max`, which end up lowered to the hits found.
+    void trace(std::size_t first, unsigned count, float (&t_max)[kMaxPacket]) {
+        auto& ray = packet_.data.ray;
+        for (unsigned k = 0; k < kWidth; ++k) {
+            const Ray& r = rays_[first + std::min(k, count - 1)];
+            slabs_.set(k, r, rays_[0].origin);
+            ray.dir_x[k] = r.direction.x;
+            ray.dir_y[k] = r.direction.y;
+            ray.dir_z[k] = r.direction.z;
+            ray.tnear[k] = r.t_min;
+            ray.tfar[k] = k < count ? t_max[k] : -1.0f;
+            ray.time[k] = 0;
+            ray.mask[k] = 0xffffffffu;
+            ray.id[k] = k;
+            ray.flags[k] = 0;
+        }
+        for (const ReachableTile& reachable : reachable_) {
+            if (!slabs_.enter(reachable.relative_box, ray.tfar, valid_)) continue;
+            const EmbreeTile& tile = set_.tile(reachable.slot);
+            for (unsigned k = 0; k < kWidth; ++k) {
+                const Vec3f origin =
+                    local_origin(rays_[first + std::min(k, count - 1)].origin, tile.origin());
+                ray.org_x[k] = origin.x;
+                ray.org_y[k] = origin.y;
+                ray.org_z[k] = origin.z;
+                packet_.data.hit.geomID[k] = RTC_INVALID_GEOMETRY_ID;
+            }
+            packet_.intersect(valid_, tile.scene(), &context_.embree);
+        }
+        for (unsigned k = 0; k < count; ++k) t_max[k] = ray.tfar[k];
+    }
+
+  private:
+    const EmbreeTileSet& set_;
+    std::span<const Ray> rays_;
+    PacketContext& context_;
+    std::vector<ReachableTile> reachable_;
+    SlabPacket<kWidth> slabs_;
+    alignas(64) Packet<kWidth> packet_;
+    alignas(64) int valid_[kWidth];
+};
+
+class EmbreeTracer final : public Tracer {
+  public:
+    explicit EmbreeTracer(const EmbreeOptions& options)
+        : options_(options),
+          device_(std::make_shared<Device>(options.isa.empty() ? "" : "isa=" + options.isa)) {
+        width_ = device_->has(RTC_DEVICE_PROPERTY_NATIVE_RAY16_SUPPORTED)  ? 16
+                 : device_->has(RTC_DEVICE_PROPERTY_NATIVE_RAY8_SUPPORTED) ? 8
+                                                                           : 4;
+    }
+
+    std::string name() const override {
+        return "Embree " + std::to_string(RTC_VERSION_MAJOR) + "." + std::to_string(RTC_VERSION_MINOR) +
+               ", packets of " + std::to_string(width_);
+    }
+    TracerTilePtr load(std::uint32_t index, SplatTile tile) const override {
+        return std::make_shared<EmbreeTile>(device_, index, std::move(tile), options_);
+    }
+    std::size_t estimated_bytes(std::uint64_t splats) const override {
+        const std::size_t leaves = (splats + options_.splats_per_leaf - 1) / options_.splats_per_leaf;
+        return SplatTile::body_bytes(splats) + splats * sizeof(TraceDisc) + leaves * kHierarchyBytesPerLeaf;
+    }
+    TileSetPtr bind(std::span<const TracerTilePtr> tiles) const override {
+        return std::make_shared<EmbreeTileSet>(tiles);
+    }
+    std::size_t resident_bytes() const override {
+        return static_cast<std::size_t>(std::max<std::int64_t>(0, device_->bytes.load()));
+    }
+    std::size_t batch_rays() const override { return 1024; }
+
+    void closest(const TileSet& tiles, std::span<const Ray> rays, std::span<Hit> hits) const override {
+        const auto& set = static_cast<const EmbreeTileSet&>(tiles);
+        switch (width_) {
+            case 16:
+                return closest<16>(set, rays, hits);
+            case 8:
+                return closest<8>(set, rays, hits);
+            default:
+                return closest<4>(set, rays, hits);
+        }
+    }
+    void nearest(const TileSet& tiles, std::span<const Ray> rays, std::uint32_t depth, float gap_m,
+                 std::span<HitList> lists) const override {
+        const auto& set = static_cast<const EmbreeTileSet&>(tiles);
+        depth = std::clamp(depth, 1u, static_cast<std::uint32_t>(kMaxHits));
+        switch (width_) {
+            case 16:
+                return nearest<16>(set, rays, depth, gap_m, lists);
+            case 8:
+                return nearest<8>(set, rays, depth, gap_m, lists);
+            default:
+                return nearest<4>(set, rays, depth, gap_m, lists);
+        }
+    }
+
+  private:
+    PacketContext context() const {
+        PacketContext context{};
+        rtcInitIntersectContext(&context.embree);
+        context.embree.flags = RTC_INTERSECT_CONTEXT_FLAG_COHERENT;
+        context.width = width_;
+        context.meet_closest = leaf_function<ClosestLanes>(width_, options_.simd);
+        context.meet_nearest = leaf_function<NearestLanes>(width_, options_.simd);
+        return context;
+    }
+
+    template <unsigned kWidth>
+    void closest(const EmbreeTileSet& set, std::span<const Ray> rays, std::span<Hit> hits) const;
+    template <unsigned kWidth>
+    void nearest(const EmbreeTileSet& set, std::span<const Ray> rays, std::uint32_t depth, float gap_m,
+                 std::span<HitList> lists) const;
+
+    EmbreeOptions options_;
+    std::shared_ptr<Device> device_;
+    unsigned width_;
+};
+
+template <unsigned kWidth>
+void EmbreeTracer::closest(const EmbreeTileSet& set, std::span<const Ray> rays, std::span<Hit> hits) const {
+    PacketContext packet_context = context();
+    ClosestLanes lanes;
+    packet_context.closest = &lanes;
+    PacketTracer<kWidth> packets(set, rays, packet_context);
+    std::size_t hint = 0;
+    for (std::size_t first = 0; first < rays.size(); first += kWidth) {
+        const auto count = static_cast<unsigned>(std::min<std::size_t>(kWidth, rays.size() - first));
+        float t_max[kMaxPacket];
+        for (unsigned k = 0; k < count; ++k) {
+            const Hit& known = hits[first + k];
+            lanes.t[k] = t_max[k] = known.exists() ? known.t : rays[first + k].t_max;
+            lanes.tile[k] = known.tile;
+            lanes.splat[k] = known.splat;
+        }
+        lanes.touched = 0;
+        packets.trace(first, count, t_max);
+        for (unsigned k = 0; k < count; ++k) {
+            if (!(lanes.touched >> k & 1)) continue;
+            Hit& hit = hits[first + k];
+            hit.t = lanes.t[k];
+            hit.tile = lanes.tile[k];
+            hit.splat = lanes.splat[k];
+            set.find(hit.tile, hint)->describe(hit.splat, rays[first + k], hit);
+        }
+    }
+}
+
+template <unsigned kWidth>
+void EmbreeTracer::nearest(const EmbreeTileSet& set, std::span<const Ray> rays, std::uint32_t depth,
+                           float gap_m, std::span<HitList> lists) const {
+    PacketContext packet_context = context();
+    NearestLanes lanes;
+    lanes.depth = depth;
+    lanes.reach_m = static_cast<float>(depth - 1) * gap_m;
+    packet_context.nearest = &lanes;
+    PacketTracer<kWidth> packets(set, rays, packet_context);
+    std::size_t hint = 0;
+    for (std::size_t first = 0; first < rays.size(); first += kWidth) {
+        const auto count = static_cast<unsigned>(std::min<std::size_t>(kWidth, rays.size() - first));
+        float t_max[kMaxPacket];
+        for (unsigned k = 0; k < count; ++k) {
+            const HitList& known = lists[first + k];
+            t_max[k] = rays[first + k].t_max;
+            lanes.count[k] = 0;
+            for (std::uint32_t i = 0; i < known.count; ++i)
+                lanes.offer(k, known.hits[i].t, known.hits[i].tile, known.hits[i].splat, t_max[k]);
+        }
+        packets.trace(first, count, t_max);
+        for (unsigned k = 0; k < count; ++k) {
+            HitList& list = lists[first + k];
+            HitList merged;
+            for (std::uint32_t i = 0; i < lanes.count[k]; ++i) {
+                if (lanes.t[k][i] > lanes.t[k][0] + lanes.reach_m) break;
+                Hit& hit = merged.hits[merged.count++];
+                hit.t = lanes.t[k][i];
+                hit.tile = lanes.tile[k][i];
+                hit.splat = lanes.splat[k][i];
+                if (const EmbreeTile* tile = set.find(hit.tile, hint)) {
+                    tile->describe(hit.splat, rays[first + k], hit);
+                    continue;
+                }
+                for (std::uint32_t j = 0; j < list.count; ++j)
+                    if (list.hits[j].tile == hit.tile && list.hits[j].splat == hit.splat) hit = list.hits[j];
+            }
+            list = merged;
+        }
+    }
+}
+
+}  // namespace
+
+std::unique_ptr<Tracer> make_embree_tracer(const EmbreeOptions& options) {
+    if (options.splats_per_leaf < 1 || options.splats_per_leaf > 64)
+        throw UsageError("splats_per_leaf must be from 1 to 64");
+    return std::make_unique<EmbreeTracer>(options);
+}
+
+}  // namespace citysplat::sim

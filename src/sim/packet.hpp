@@ -1,0 +1,95 @@
+#pragma once
+
+#include "sim/hit_hd.hpp"
+#include "sim/ray_disc_hd.hpp"
+
+#include <cstdint>
+
+/// A packet of rays against the discs of one leaf, in SIMD with run-time dispatch (packet.cpp, the only file
+/// that uses Highway) and in scalar code. Both give the same bits: no fused multiply-add, same order.
+namespace citysplat::sim {
+
+inline constexpr unsigned kMaxPacket = 16;
+
+/// The lanes of a packet in the frame of the tile being traversed. The arrays belong to the traversal;
+/// `t_max` is its bound for culling, lowered as hits are found.
+struct PacketRays {
+    const float *origin_x, *origin_y, *origin_z;
+    const float *direction_x, *direction_y, *direction_z;
+    const float* t_min;
+    float* t_max;
+    const int* active;  ///< 0: the lane does not take part
+};
+
+/// Consecutive discs of a tile.
+struct LeafDiscs {
+    const TraceDisc* discs;
+    std::uint32_t count;
+    std::uint32_t tile, first_splat;
+};
+
+/// First hit of each lane so far.
+struct ClosestLanes {
+    float t[kMaxPacket];
+    std::uint32_t tile[kMaxPacket], splat[kMaxPacket];
+    std::uint32_t touched;  ///< bit per lane: changed since cleared
+
+    void offer(unsigned lane, float hit_t, std::uint32_t hit_tile, std::uint32_t hit_splat, float& t_max) {
+        if (!comes_before(hit_t, hit_tile, hit_splat, t[lane], tile[lane], splat[lane])) return;
+        t[lane] = t_max = hit_t;
+        tile[lane] = hit_tile;
+        splat[lane] = hit_splat;
+        touched |= 1u << lane;
+    }
+};
+
+/// First `depth` hits of each lane so far, in order.
+struct NearestLanes {
+    float t[kMaxPacket][kMaxHits];
+    std::uint32_t tile[kMaxPacket][kMaxHits], splat[kMaxPacket][kMaxHits];
+    std::uint32_t count[kMaxPacket];
+    std::uint32_t depth;
+    float reach_m;  ///< hits farther behind the first cannot belong to its surface
+
+    void offer(unsigned lane, float hit_t, std::uint32_t hit_tile, std::uint32_t hit_splat, float& t_max) {
+        std::uint32_t at = count[lane];
+        while (at > 0 && comes_before(hit_t, hit_tile, hit_splat, t[lane][at - 1], tile[lane][at - 1],
+                                      splat[lane][at - 1]))
+            --at;
+        if (at == depth) return;
+        std::uint32_t last = count[lane] < depth ? count[lane]++ : depth - 1;
+        for (; last > at; --last) {
+            t[lane][last] = t[lane][last - 1];
+            tile[lane][last] = tile[lane][last - 1];
+            splat[lane][last] = splat[lane][last - 1];
+        }
+        t[lane][at] = hit_t;
+        tile[lane][at] = hit_tile;
+        splat[lane][at] = hit_splat;
+        const float reach = t[lane][0] + reach_m;
+        const float bound = count[lane] == depth && t[lane][depth - 1] < reach ? t[lane][depth - 1] : reach;
+        if (bound < t_max) t_max = bound;
+    }
+};
+
+template <class Lanes>
+using LeafFunction = void (*)(const LeafDiscs&, const PacketRays&, Lanes&);
+
+/// Functions for packets of 4, 8 or 16 lanes; nullptr for other widths.
+template <class Lanes>
+LeafFunction<Lanes> leaf_function(unsigned width, bool simd);
+
+/// One lane, scalar: also what packets of other shapes use.
+template <class Lanes>
+void meet_leaf_lane(const LeafDiscs& leaf, const PacketRays& rays, unsigned lane, unsigned result_lane,
+                    Lanes& lanes) {
+    const Vec3f origin{rays.origin_x[lane], rays.origin_y[lane], rays.origin_z[lane]};
+    const Vec3f direction{rays.direction_x[lane], rays.direction_y[lane], rays.direction_z[lane]};
+    for (std::uint32_t i = 0; i < leaf.count; ++i) {
+        float t;
+        if (meets(leaf.discs[i], origin, direction, t) && t > rays.t_min[lane] && t <= rays.t_max[lane])
+            lanes.offer(result_lane, t, leaf.tile, leaf.first_splat + i, rays.t_max[lane]);
+    }
+}
+
+}  // namespace citysplat::sim

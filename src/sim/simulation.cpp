@@ -1,0 +1,300 @@
+#include "sim/simulation.hpp"
+
+#include "core/bytes.hpp"
+#include "core/error.hpp"
+#include "sim/itinerary.hpp"
+
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+
+namespace citysplat::sim {
+
+std::vector<double> scan_times(const SensorRun& run, const Trajectory& trajectory, const Schedule& schedule) {
+    const double rate_hz = schedule.rate_hz > 0 ? schedule.rate_hz : run.sensor.scan_hz;
+    const double sweep_s = sweep_seconds(run.sensor);
+    const double first = std::max(schedule.from_s, trajectory.begin_s());
+    std::vector<double> times;
+    for (std::uint64_t k = 0;; ++k) {
+        const double t = first + static_cast<double>(k) / rate_hz;
+        // A nanosecond of grace: 0.1 s sweeps on 0.1 s poses should not lose the last one to rounding.
+        if (t > schedule.to_s || t + sweep_s > trajectory.end_s() + 1e-9) break;
+        times.push_back(t);
+    }
+    if (times.empty())
+        throw UsageError("no scan of " + std::to_string(sweep_s) + " s fits between " +
+                         std::to_string(first) + " s and " +
+                         std::to_string(std::min(schedule.to_s, trajectory.end_s())) +
+                         " s of the trajectory; see --from, --to and --rate");
+    return times;
+}
+
+namespace {
+
+/// Some consecutive scans whose tiles are resident together.
+struct Group {
+    std::vector<ScanRays> rays;
+    std::vector<Scan> scans;
+    std::vector<std::vector<Firing>> firings;  ///< of patterns that do not repeat
+};
+
+class Simulation {
+  public:
+    Simulation(const tiling::TileSource& city, const Tracer& tracer, const SensorRun& run,
+               const Trajectory& trajectory, const SimulationOptions& options, ScanSink& sink)
+        : city_(city),
+          tracer_(tracer),
+          run_(run),
+          trajectory_(trajectory),
+          sink_(sink),
+          times_(scan_times(run, trajectory, options.schedule)),
+          maker_(run),
+          cache_(city, tracer, options.cache),
+          itinerary_(city, run, trajectory, times_) {
+        if (run.sensor.repeats()) fire(run.sensor, 0, pattern_);
+    }
+
+    SimulationReport run(const CancelToken& cancel, Progress& progress);
+
+  private:
+    Group prepare(std::size_t first, std::size_t count);
+    /// One pass of all rays of the group over a set of tiles. `stored` keeps hits between passes; without it
+    /// returns are made at once.
+    void trace(Group& group, const TileSet& tiles);
+    void trace_in_passes(Group& group, std::span<const std::uint32_t> tiles, const CancelToken& cancel);
+    void cast(const ScanRays& rays, const TileSet& tiles, std::size_t first, std::span<Hit> hits,
+              std::span<HitList> lists, std::span<Ray> ray_buffer) const;
+    void make_returns(Scan& scan, const ScanRays& rays, std::size_t first, std::span<const Hit> hits,
+                      std::span<const HitList> lists, std::span<const Ray> ray_buffer) const;
+    void mark_missing(Group& group) const;
+    void conclude(Group& group);
+    std::vector<std::vector<std::uint32_t>> split_by_budget(const Group& group,
+                                                            std::span<const std::uint32_t> tiles) const;
+
+    const tiling::TileSource& city_;
+    const Tracer& tracer_;
+    const SensorRun& run_;
+    const Trajectory& trajectory_;
+    ScanSink& sink_;
+    std::vector<double> times_;
+    ReturnMaker maker_;
+    TileCache cache_;
+    Itinerary itinerary_;
+    std::vector<Firing> pattern_;
+    std::vector<TileBox> missing_;
+    std::vector<bool> seen_ = std::vector<bool>(city_.tiles().size(), false);
+    SimulationReport report_;
+    Hasher digest_;
+};
+
+/// Scans in flight at a time: enough to keep all threads busy, few enough to keep returns small in memory.
+std::size_t scans_per_group() {
+    return static_cast<std::size_t>(std::clamp(2 * tbb::this_task_arena::max_concurrency(), 4, 64));
+}
+
+SimulationReport Simulation::run(const CancelToken& cancel, Progress& progress) {
+    const auto begin = std::chrono::steady_clock::now();
+    Progress::Stage stage(progress, "simulate", times_.size(), "scans");
+    for (std::size_t first = 0; first < times_.size();) {
+        cancel.check();
+        const Itinerary::Leg leg = itinerary_.leg(first, scans_per_group(), cache_.budget_bytes(),
+                                                  [this](std::uint32_t tile) { return cache_.bytes(tile); });
+        for (const std::uint32_t tile : leg.tiles) seen_[tile] = true;
+        Group group = prepare(first, leg.scans);
+        if (leg.fits) {
+            TileCache::Acquired acquired = cache_.acquire(leg.tiles);
+            for (const std::uint32_t tile : acquired.missing)
+                missing_.push_back({city_.tiles()[tile].min, city_.tiles()[tile].max});
+            const TileSetPtr set = tracer_.bind(acquired.tiles);
+            acquired.tiles.clear();
+            cache_.plan(itinerary_.upcoming(first + leg.scans, cache_.budget_bytes(),
+                                            [this](std::uint32_t tile) { return cache_.bytes(tile); }));
+            trace(group, *set);
+            report_.passes += leg.scans;
+        } else {
+            trace_in_passes(group, leg.tiles, cancel);
+        }
+        mark_missing(group);
+        conclude(group);
+        missing_.clear();
+        first += leg.scans;
+        stage.advance(leg.scans);
+    }
+    report_.scans = times_.size();
+    report_.tiles_in_reach = static_cast<std::uint64_t>(std::count(seen_.begin(), seen_.end(), true));
+    report_.cache = cache_.statistics();
+    report_.digest = digest_.finish();
+    report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return report_;
+}
+
+Group Simulation::prepare(std::size_t first, std::size_t count) {
+    Group group;
+    group.scans.resize(count);
+    group.firings.resize(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint64_t index = first + i;
+        std::span<const Firing> firings = pattern_;
+        if (!run_.sensor.repeats()) {
+            fire(run_.sensor, index, group.firings[i]);
+            firings = group.firings[i];
+        }
+        group.rays.emplace_back(run_, trajectory_, index, times_[index], firings);
+        Scan& scan = group.scans[i];
+        scan.index = index;
+        scan.time_s = times_[index];
+        scan.world_from_sensor = group.rays.back().world_from_sensor();
+        scan.returns.resize(firings.size());
+    }
+    return group;
+}
+
+void Simulation::cast(const ScanRays& rays, const TileSet& tiles, std::size_t first, std::span<Hit> hits,
+                      std::span<HitList> lists, std::span<Ray> ray_buffer) const {
+    rays.generate(first, ray_buffer);
+    if (run_.hits > 1)
+        tracer_.nearest(tiles, ray_buffer, run_.hits, run_.gap_m, lists);
+    else
+        tracer_.closest(tiles, ray_buffer, hits);
+}
+
+void Simulation::make_returns(Scan& scan, const ScanRays& rays, std::size_t first, std::span<const Hit> hits,
+                              std::span<const HitList> lists, std::span<const Ray> ray_buffer) const {
+    const std::uint64_t key = scan_key(run_.seed, run_.stream, scan.index);
+    for (std::size_t i = 0; i < ray_buffer.size(); ++i) {
+        const Firing& firing = rays.firings()[first + i];
+        scan.returns[firing.ray] = run_.hits > 1 ? maker_.make(ray_buffer[i], firing, lists[i], key)
+                                                 : maker_.make(ray_buffer[i], firing, hits[i], key);
+    }
+}
+
+/// Calls f(scan of the group, first ray, count) for batches of rays, in parallel.
+template <class F>
+void for_each_batch(const Group& group, std::size_t batch, F f) {
+    std::vector<std::size_t> begins{0};
+    for (const ScanRays& rays : group.rays)
+        begins.push_back(begins.back() + (rays.size() + batch - 1) / batch);
+    tbb::parallel_for(std::size_t{0}, begins.back(), [&](std::size_t i) {
+        const auto scan =
+            static_cast<std::size_t>(std::upper_bound(begins.begin(), begins.end(), i) - begins.begin()) - 1;
+        const std::size_t first = (i - begins[scan]) * batch;
+        f(scan, first, std::min(batch, group.rays[scan].size() - first));
+    });
+}
+
+void Simulation::trace(Group& group, const TileSet& tiles) {
+    for_each_batch(group, tracer_.batch_rays(), [&](std::size_t s, std::size_t first, std::size_t count) {
+        std::vector<Ray> rays(count);
+        std::vector<Hit> hits(run_.hits > 1 ? 0 : count);
+        std::vector<HitList> lists(run_.hits > 1 ? count : 0);
+        cast(group.rays[s], tiles, first, hits, lists, rays);
+        make_returns(group.scans[s], group.rays[s], first, hits, lists, rays);
+    });
+}
+
+std::vector<std::vector<std::uint32_t>> Simulation::split_by_budget(
+    const Group& group, std::span<const std::uint32_t> tiles) const {
+    const Vec3d origin = group.rays[0].world_from_sensor().translation;
+    std::vector<std::pair<double, std::uint32_t>> by_distance;
+    for (const std::uint32_t tile : tiles) {
+        const tiling::TileEntry& entry = city_.tiles()[tile];
+        if (cache_.bytes(tile) > cache_.budget_bytes())
+            throw UsageError("tile " + entry.key.text() + " alone takes " + format_bytes(cache_.bytes(tile)) +
+                             "; raise --resident (now " + format_bytes(cache_.budget_bytes()) + ")");
+        by_distance.emplace_back(distance_to_box(origin, {entry.min, entry.max}), tile);
+    }
+    std::sort(by_distance.begin(), by_distance.end());
+    // Half of the budget for the pass, the other half for the prefetch of the next.
+    std::vector<std::vector<std::uint32_t>> passes;
+    std::uint64_t used = 0;
+    for (const auto& [distance, tile] : by_distance) {
+        if (passes.empty() || used + cache_.bytes(tile) > cache_.budget_bytes() / 2) {
+            passes.emplace_back();
+            used = 0;
+        }
+        passes.back().push_back(tile);
+        used += cache_.bytes(tile);
+    }
+    return passes;
+}
+
+void Simulation::trace_in_passes(Group& group, std::span<const std::uint32_t> tiles,
+                                 const CancelToken& cancel) {
+    const auto passes = split_by_budget(group, tiles);
+    const ScanRays& rays = group.rays[0];
+    std::vector<Hit> hits(run_.hits > 1 ? 0 : rays.size());
+    std::vector<HitList> lists(run_.hits > 1 ? rays.size() : 0);
+    const auto part = [](auto& all, std::size_t first, std::size_t count) {
+        return all.empty() ? std::span(all) : std::span(all).subspan(first, count);
+    };
+    for (std::size_t p = 0; p < passes.size(); ++p) {
+        cancel.check();
+        TileCache::Acquired acquired = cache_.acquire(passes[p]);
+        for (const std::uint32_t tile : acquired.missing)
+            missing_.push_back({city_.tiles()[tile].min, city_.tiles()[tile].max});
+        const TileSetPtr set = tracer_.bind(acquired.tiles);
+        acquired.tiles.clear();
+        if (p + 1 < passes.size()) cache_.plan(passes[p + 1]);
+        for_each_batch(group, tracer_.batch_rays(), [&](std::size_t, std::size_t first, std::size_t count) {
+            std::vector<Ray> buffer(count);
+            cast(rays, *set, first, part(hits, first, count), part(lists, first, count), buffer);
+            if (p + 1 == passes.size())
+                make_returns(group.scans[0], rays, first, part(hits, first, count), part(lists, first, count),
+                             buffer);
+        });
+    }
+    report_.passes += passes.size();
+}
+
+void Simulation::mark_missing(Group& group) const {
+    if (missing_.empty()) return;
+    for_each_batch(group, tracer_.batch_rays(), [&](std::size_t s, std::size_t first, std::size_t count) {
+        std::vector<Ray> buffer(count);
+        group.rays[s].generate(first, buffer);
+        for (std::size_t i = 0; i < count; ++i) {
+            Return& r = group.scans[s].returns[group.rays[s].firings()[first + i].ray];
+            for (const TileBox& box : missing_) {
+                const double entry = entry_distance(buffer[i], box);
+                if (entry >= 0 && (r.status == RayStatus::none || entry < static_cast<double>(r.range_m)))
+                    r.status = RayStatus::missing;
+            }
+        }
+    });
+}
+
+void Simulation::conclude(Group& group) {
+    std::vector<Hash128> hashes(group.scans.size());
+    tbb::parallel_for(std::size_t{0}, group.scans.size(), [&](std::size_t i) {
+        Scan& scan = group.scans[i];
+        for (const Return& r : scan.returns) {
+            scan.hits += r.status == RayStatus::hit;
+            scan.dropped += r.status == RayStatus::dropped;
+            scan.missing += r.status == RayStatus::missing;
+        }
+        hashes[i] = hash_bytes(std::as_bytes(std::span(scan.returns)));
+        sink_.consume(scan);
+    });
+    for (std::size_t i = 0; i < group.scans.size(); ++i) {
+        const Scan& scan = group.scans[i];
+        sink_.conclude(scan);
+        digest_.number(scan.time_s).hash(hashes[i]);
+        report_.rays += scan.returns.size();
+        report_.hits += scan.hits;
+        report_.dropped += scan.dropped;
+        report_.missing += scan.missing;
+    }
+}
+
+}  // namespace
+
+SimulationReport simulate(const tiling::TileSource& city, const Tracer& tracer, const SensorRun& run,
+                          const Trajectory& trajectory, const SimulationOptions& options, ScanSink& sink,
+                          const CancelToken& cancel, Progress& progress) {
+    return Simulation(city, tracer, run, trajectory, options, sink).run(cancel, progress);
+}
+
+}  // namespace citysplat::sim

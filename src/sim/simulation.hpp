@@ -1,0 +1,58 @@
+#pragma once
+
+#include "core/cancel.hpp"
+#include "core/hash.hpp"
+#include "core/progress.hpp"
+#include "core/trajectory.hpp"
+#include "sim/scanner.hpp"
+#include "sim/tile_cache.hpp"
+#include "sim/tracer.hpp"
+#include "tiling/tile_source.hpp"
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+namespace citysplat::sim {
+
+/// When the scans of a run begin: from `from_s` in steps of 1/rate, as long as the trajectory covers the
+/// whole sweep and the beginning is not after `to_s`.
+struct Schedule {
+    double from_s = -std::numeric_limits<double>::infinity();
+    double to_s = std::numeric_limits<double>::infinity();
+    double rate_hz = 0;  ///< 0: the sensor's own
+};
+
+struct SimulationOptions {
+    Schedule schedule;
+    CacheOptions cache;
+};
+
+struct SimulationReport {
+    std::uint64_t scans = 0, rays = 0, hits = 0, dropped = 0, missing = 0;
+    std::uint64_t tiles_in_reach = 0;  ///< different tiles that some ray could have met
+    std::uint64_t passes = 0;          ///< more than one per scan: its surroundings exceeded the budget
+    double seconds = 0;
+    CacheStatistics cache;
+    Hash128 digest;  ///< of all returns, in order of scans and rays
+};
+
+/// Where finished scans go. `consume` is called once per scan, from several threads, in any order; `conclude`
+/// afterwards, in order of scans, from one thread.
+class ScanSink {
+  public:
+    virtual ~ScanSink() = default;
+    virtual void consume(const Scan& scan) = 0;
+    virtual void conclude(const Scan& scan) = 0;
+};
+
+/// Times at which scans begin. Throws UsageError when there is none.
+std::vector<double> scan_times(const SensorRun& run, const Trajectory& trajectory, const Schedule& schedule);
+
+/// Drives one sensor along the trajectory through the city. The returns depend on (city, run, trajectory,
+/// schedule) alone: not on threads, budget, prefetching or the tracer's instruction set.
+SimulationReport simulate(const tiling::TileSource& city, const Tracer& tracer, const SensorRun& run,
+                          const Trajectory& trajectory, const SimulationOptions& options, ScanSink& sink,
+                          const CancelToken& cancel, Progress& progress);
+
+}  // namespace citysplat::sim
