@@ -1,0 +1,104 @@
+#include "splat/curve.hpp"
+
+#include <array>
+#include <bit>
+#include <utility>
+
+namespace citysplat::splat {
+namespace {
+
+/// One octant of the curve at a time: for each of the orientations of the curve inside a cube, which rank an
+/// octant has on it and in which orientation the curve runs through that octant.
+struct CurveTables {
+    struct Step {
+        std::uint8_t rank, next;
+    };
+    std::array<std::array<Step, 8>, 24> step{};
+};
+
+/// An orientation maps the cube's axes to those of the canonical curve: a permutation and a reflection.
+struct Orientation {
+    std::array<std::uint8_t, 3> axis;
+    std::uint8_t flip;
+    friend bool operator==(const Orientation&, const Orientation&) = default;
+};
+
+constexpr unsigned apply(const Orientation& o, unsigned octant) {
+    unsigned out = 0;
+    for (unsigned i = 0; i < 3; ++i) out |= ((octant >> o.axis[i]) & 1u) << i;
+    return out ^ o.flip;
+}
+
+/// The map "first `outer`, then `inner`".
+constexpr Orientation compose(const Orientation& outer, const Orientation& inner) {
+    Orientation o{};
+    for (unsigned i = 0; i < 3; ++i) o.axis[i] = outer.axis[inner.axis[i]];
+    const Orientation linear{inner.axis, 0};
+    o.flip = static_cast<std::uint8_t>(apply(linear, outer.flip) ^ inner.flip);
+    return o;
+}
+
+/// The canonical curve visits octants in Gray code from corner 0 to corner 4 (z). In each octant the curve
+/// must enter and leave next to its neighbours on the curve; these orientations do that.
+constexpr CurveTables make_tables() {
+    // Entry corner and exit axis of each octant in visiting order (Hamilton's construction for n = 3).
+    constexpr std::array<unsigned, 8> gray{0, 1, 3, 2, 6, 7, 5, 4};
+    constexpr std::array<unsigned, 8> entry{0, 0, 0, 3, 3, 6, 6, 5};
+    constexpr std::array<unsigned, 8> direction{0, 1, 1, 2, 2, 1, 1, 0};
+    std::array<Orientation, 24> known{};
+    known[0] = {{0, 1, 2}, 0};
+    unsigned count = 1;
+    CurveTables t{};
+    for (unsigned s = 0; s < count; ++s) {
+        for (unsigned octant = 0; octant < 8; ++octant) {
+            const unsigned canonical = apply(known[s], octant);
+            unsigned rank = 0;
+            while (gray[rank] != canonical) ++rank;
+            // Inside octant `rank`: reflect by the entry corner, then rotate so that the exit axis of the
+            // sub-curve (z in the canonical frame) lies along `direction`.
+            const unsigned d = direction[rank];
+            Orientation inner{};
+            for (unsigned i = 0; i < 3; ++i) inner.axis[i] = static_cast<std::uint8_t>((i + d + 1) % 3);
+            const Orientation rotation{inner.axis, 0};
+            inner.flip = static_cast<std::uint8_t>(apply(rotation, entry[rank]));
+            const Orientation next = compose(known[s], inner);
+            unsigned n = 0;
+            while (n < count && !(known[n] == next)) ++n;
+            if (n == count) known[count++] = next;
+            t.step[s][octant] = {static_cast<std::uint8_t>(rank), static_cast<std::uint8_t>(n)};
+        }
+    }
+    return t;
+}
+
+constexpr CurveTables kTables = make_tables();
+
+}  // namespace
+
+std::uint64_t hilbert_key(std::uint32_t x, std::uint32_t y, std::uint32_t z, int bits) {
+    std::uint64_t key = 0;
+    unsigned state = 0;
+    for (int b = bits - 1; b >= 0; --b) {
+        const unsigned octant = ((x >> b) & 1u) | ((y >> b) & 1u) << 1 | ((z >> b) & 1u) << 2;
+        const auto step = kTables.step[state][octant];
+        key = key << 3 | step.rank;
+        state = step.next;
+    }
+    return key;
+}
+
+void sort_by_key(std::vector<CurveEntry>& entries, int key_bits) {
+    constexpr int kDigitBits = 11;
+    constexpr std::uint64_t kMask = (1u << kDigitBits) - 1;
+    std::vector<CurveEntry> other(entries.size());
+    std::vector<std::size_t> start(kMask + 2);
+    for (int shift = 0; shift < key_bits; shift += kDigitBits) {
+        start.assign(start.size(), 0);
+        for (const CurveEntry& e : entries) ++start[(e.key >> shift & kMask) + 1];
+        for (std::size_t d = 1; d < start.size(); ++d) start[d] += start[d - 1];
+        for (const CurveEntry& e : entries) other[start[e.key >> shift & kMask]++] = e;
+        entries.swap(other);
+    }
+}
+
+}  // namespace citysplat::splat

@@ -1,0 +1,60 @@
+#include "splat/generation.hpp"
+
+#include "splat/selection.hpp"
+#include "splat/surface.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace citysplat::splat {
+
+GenerationSettings::GenerationSettings(const SplatParams& p, const tiling::Calibration& calibration)
+    : params(p) {
+    const double radius = calibration.mean_radius_m * static_cast<double>(kLatticePerMetre);
+    const double error = calibration.mean_error_m * static_cast<double>(kLatticePerMetre);
+    const auto reach = [&](double factor) -> Reach {
+        const double k = std::floor(factor * p.neighbours + 0.5), r = std::floor(factor * radius + 0.5);
+        return {static_cast<std::int32_t>(std::max(3.0, k)),
+                static_cast<std::int32_t>(std::clamp(r, 1.0, double{kMaxReach}))};
+    };
+    std::array<double, 4> factor = p.group_factor;
+    if (p.method == Method::descriptors) factor[0] = factor[1] = p.planar_factor;
+    if (p.method == Method::basic) factor = {1, 1, 1, 1};
+    double widest = 1;
+    for (std::size_t g = 0; g < factor.size(); ++g) {
+        reaches[g] = reach(factor[g]);
+        error_steps[g] = factor[g] * error;
+        widest = std::max(widest, factor[g]);
+    }
+    reaches[kPlainReach] = reach(1);
+    error_steps[kPlainReach] = error;
+    reaches[kWidestReach] = reach(widest);
+    error_steps[kWidestReach] = widest * error;
+    mean_radius_steps = reaches[kPlainReach].radius;
+}
+
+std::int32_t GenerationSettings::widest_suppression() const {
+    return static_cast<std::int32_t>(std::ceil(params.suppression * widest_radius())) + 1;
+}
+
+std::int32_t GenerationSettings::largest_shift() const {
+    return static_cast<std::int32_t>(std::ceil(std::min(error_steps[kWidestReach], double{kMaxReach}))) + 1;
+}
+
+CoveredEdge::CoveredEdge(const LatticeBox& covered, const TileFrame& frame) {
+    const LatticePoint o = frame.origin();
+    min_x_ = covered.min_x - 1 - o.x;
+    min_y_ = covered.min_y - 1 - o.y;
+    max_x_ = covered.max_x - o.x;
+    max_y_ = covered.max_y - o.y;
+}
+
+Generation generate(PointCloud& cloud, const LatticeBox& covered, const GenerationSettings& settings,
+                    bool keep_groups, const CancelToken& cancel) {
+    const CoveredEdge edge(covered, cloud.frame);
+    const NeighbourIndex index(cloud.x, cloud.y, cloud.z, cloud.rank);
+    const Surface surface = find_surface(cloud, index, edge, settings, keep_groups, cancel);
+    return select_splats(cloud, index, surface, edge, settings, cancel);
+}
+
+}  // namespace citysplat::splat

@@ -1,0 +1,77 @@
+#pragma once
+
+#include "core/cancel.hpp"
+#include "core/lattice.hpp"
+#include "splat/neighbour_search.hpp"
+#include "splat/point_cloud.hpp"
+#include "splat/splat_params.hpp"
+#include "tiling/tile_processor.hpp"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+/// One generation of splats from the points of a region: normals, growth, selection (§3.1–3.3 of the paper).
+///
+/// Points near the edge of what was read may have neighbours outside; their state is unknown, and so is what
+/// depends on them. The result lists the points whose fate is unknown: nothing outside the region can change
+/// the others.
+namespace citysplat::splat {
+
+/// Neighbourhoods by reach class: the four groups, the plain one (K, R̄), and the widest of all, which bounds
+/// what a point of unknown group might do.
+inline constexpr std::uint8_t kPlainReach = 4, kWidestReach = 5;
+
+/// Parameters and city-wide means, turned into lattice steps.
+struct GenerationSettings {
+    GenerationSettings(const SplatParams& params, const tiling::Calibration& calibration);
+
+    SplatParams params;
+    std::array<Reach, 6> reaches;
+    std::array<double, 6> error_steps;  ///< bound of |ε| by reach class
+    std::int32_t mean_radius_steps;     ///< R̄
+
+    std::int32_t widest_radius() const { return reaches[kWidestReach].radius; }
+    /// How far a splat may keep other points from becoming seeds.
+    std::int32_t widest_suppression() const;
+    /// How far a splat's centre may lie from its seed.
+    std::int32_t largest_shift() const;
+};
+
+/// A splat with the point it grew from.
+struct SeededSplat {
+    std::uint32_t seed;
+    Splat splat;
+    Vec3f normal;
+    bool oriented;  ///< the normal points to a known sensor position
+};
+
+struct Generation {
+    std::vector<SeededSplat> splats;     ///< accepted, in descending priority
+    std::vector<std::uint32_t> unknown;  ///< points that may or may not be seeds
+};
+
+/// `covered`: every point of the city within this box (world steps) is in the cloud. `keep_groups`: groups of
+/// the cloud are final even for `descriptors`.
+Generation generate(PointCloud& cloud, const LatticeBox& covered, const GenerationSettings& settings,
+                    bool keep_groups, const CancelToken& cancel);
+
+/// How far a point is from the nearest place that was not read, in steps; at most 0 outside `covered`.
+class CoveredEdge {
+  public:
+    CoveredEdge(const LatticeBox& covered, const TileFrame& frame);
+    std::int64_t distance(std::int32_t x, std::int32_t y) const {
+        const std::int64_t dx = std::min(x - min_x_, max_x_ - x), dy = std::min(y - min_y_, max_y_ - y);
+        return std::min(dx, dy);
+    }
+    /// Nothing outside is within sqrt(reach2) of (x, y).
+    bool encloses(std::int32_t x, std::int32_t y, std::uint32_t reach2) const {
+        const std::int64_t d = distance(x, y);
+        return d > 0 && d * d > std::int64_t{reach2};
+    }
+
+  private:
+    std::int64_t min_x_, min_y_, max_x_, max_y_;  ///< nearest places outside, local steps
+};
+
+}  // namespace citysplat::splat

@@ -1,0 +1,82 @@
+#pragma once
+
+#include "splat/neighbour_index.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+/// Exact neighbour search for many queries at once.
+///
+/// Queries that are close on the curve share one list of candidates, gathered from the index around their
+/// common box. A query counts the candidates below a few distance thresholds, many at a time, until the
+/// threshold holds just its neighbours; no heap, no sorting. Thresholds and radii of the boxes start from
+/// what the previous queries needed, which changes the speed and never the result.
+///
+/// Equally distant candidates at the last place are settled by rank. All distances are exact integers
+/// (lattice steps squared), all sums are exact, and every instruction set gives the same bits.
+namespace citysplat::splat {
+
+/// The neighbourhood of a query: the smaller of its k nearest points and the ball of `radius` steps, the
+/// query itself included.
+struct Reach {
+    std::int32_t k;
+    std::int32_t radius;  ///< from 1 to kMaxReach
+
+    friend bool operator==(const Reach&, const Reach&) = default;
+};
+/// 5 m: the square fits an int32.
+inline constexpr std::int32_t kMaxReach = 40960;
+
+/// Sums over a neighbourhood of d = neighbour − query, in lattice steps. They are whole numbers below 2⁵³.
+struct Moments {
+    double sum_x, sum_y, sum_z;
+    double sum_xx, sum_yy, sum_zz, sum_xy, sum_xz, sum_yz;
+    std::int32_t count;
+    /// Square of the distance within which a point that was not there would have changed the neighbourhood:
+    /// that of the k-th neighbour, or of the ball when it holds fewer than k.
+    std::uint32_t reach2;
+};
+
+/// Queries are points of the index, ascending; `reach_class[i]` chooses the entry of `reaches` for point i.
+struct QueryBatch {
+    std::span<const std::uint32_t> points;
+    std::span<const std::uint8_t> reach_class;
+    std::span<const Reach> reaches;
+};
+
+/// The neighbours of each query of a batch, unordered: entries [begin[q], begin[q] + count[q]).
+struct NeighbourLists {
+    std::vector<std::uint32_t> begin, count, reach2;  ///< per query
+    std::vector<std::uint32_t> point, distance2;      ///< per neighbour
+};
+
+/// Buffers of one thread; also remembers what the last queries needed.
+class SearchScratch {
+  public:
+    SearchScratch();
+    ~SearchScratch();
+    SearchScratch(SearchScratch&&) noexcept;
+    SearchScratch& operator=(SearchScratch&&) noexcept;
+
+    struct Buffers;
+    Buffers& buffers() { return *buffers_; }
+
+  private:
+    std::unique_ptr<Buffers> buffers_;
+};
+
+/// Requires out.size() == batch.points.size().
+void find_moments(const NeighbourIndex& index, const QueryBatch& batch, std::span<Moments> out,
+                  SearchScratch& scratch);
+/// Replaces `out`.
+void find_neighbours(const NeighbourIndex& index, const QueryBatch& batch, NeighbourLists& out,
+                     SearchScratch& scratch);
+
+/// Name of the instruction set in use.
+std::string_view instruction_set();
+
+}  // namespace citysplat::splat

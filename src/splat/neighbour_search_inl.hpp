@@ -1,0 +1,488 @@
+// Compiled once per instruction set by neighbour_search.cpp, hence without include guard.
+#include "splat/neighbour_search.hpp"
+#include "splat/search_buffers.hpp"
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+HWY_BEFORE_NAMESPACE();
+namespace citysplat::splat {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using Buffers = SearchScratch::Buffers;
+using Node = NeighbourIndex::Node;
+
+constexpr std::size_t kGroup = 16;
+/// A group whose candidates outnumber this is cut in two: scanning a long list for each query costs more than
+/// gathering two shorter ones.
+constexpr std::size_t kManyCandidates = 1024;
+/// Boxes wider than this (512 m) are cut too: places relative to the box must stay exact in float.
+constexpr std::int32_t kWideBox = 1 << 22;
+/// Float distances are within a factor of 1 ± 2⁻²² of the exact ones: of all points with an exact squared
+/// distance up to threshold · kTrusted, none is missed by a float comparison with the threshold.
+constexpr float kTrusted = 1.0f - 0x1.0p-20f;
+
+struct QueryBox {
+    std::int32_t min_x, min_y, min_z, max_x, max_y, max_z;
+};
+
+/// Squared distances of sixteen boxes (or points) from the query box, lane by lane.
+template <class DI>
+HWY_INLINE auto distance2_to_box(DI di, const std::int32_t* min_x, const std::int32_t* min_y,
+                                 const std::int32_t* min_z, const std::int32_t* max_x,
+                                 const std::int32_t* max_y, const std::int32_t* max_z, const QueryBox& b) {
+    const hn::Rebind<float, DI> df;
+    const auto zero = hn::Zero(di);
+    const auto gap = [&](const std::int32_t* low, const std::int32_t* high, std::int32_t box_low,
+                         std::int32_t box_high) HWY_ATTR {
+        const auto before = hn::Sub(hn::Set(di, box_low), hn::LoadU(di, high));
+        const auto after = hn::Sub(hn::LoadU(di, low), hn::Set(di, box_high));
+        return hn::ConvertTo(df, hn::Max(zero, hn::Max(before, after)));
+    };
+    const auto dx = gap(min_x, max_x, b.min_x, b.max_x);
+    const auto dy = gap(min_y, max_y, b.min_y, b.max_y);
+    const auto dz = gap(min_z, max_z, b.min_z, b.max_z);
+    return hn::Add(hn::Add(hn::Mul(dx, dx), hn::Mul(dy, dy)), hn::Mul(dz, dz));
+}
+
+/// Bit mask of the children of a node closer than sqrt(radius2) to the box.
+HWY_INLINE unsigned children_within(const Node& node, const QueryBox& box, float radius2) {
+    const hn::CappedTag<std::int32_t, kGroup> di;
+    const hn::Rebind<float, decltype(di)> df;
+    unsigned mask = 0;
+    for (std::size_t c = 0; c < kGroup; c += hn::Lanes(di)) {
+        const auto d2 = distance2_to_box(di, node.min_x + c, node.min_y + c, node.min_z + c, node.max_x + c,
+                                         node.max_y + c, node.max_z + c, box);
+        std::uint8_t bits[8] = {};
+        hn::StoreMaskBits(df, hn::Lt(d2, hn::Set(df, radius2)), bits);
+        mask |= static_cast<unsigned>(bits[0] | bits[1] << 8) << c;
+    }
+    return mask;
+}
+
+/// Appends the points of a leaf that are within the radius of the box to the candidates.
+HWY_INLINE void gather_leaf(const NeighbourIndex& index, std::size_t leaf, const QueryBox& box, float radius2,
+                            Buffers& b) {
+    const hn::CappedTag<std::int32_t, kGroup> di;
+    const hn::Rebind<float, decltype(di)> df;
+    const hn::Rebind<std::uint32_t, decltype(di)> du;
+    const std::size_t first = leaf * kGroup;
+    const std::int32_t *x = index.x().data() + first, *y = index.y().data() + first,
+                       *z = index.z().data() + first;
+    b.cx.reserve(b.candidates + kGroup, b.candidates);
+    b.cy.reserve(b.candidates + kGroup, b.candidates);
+    b.cz.reserve(b.candidates + kGroup, b.candidates);
+    b.ci.reserve(b.candidates + kGroup, b.candidates);
+    if (first + kGroup <= index.size()) {
+        for (std::size_t c = 0; c < kGroup; c += hn::Lanes(di)) {
+            const auto d2 = distance2_to_box(di, x + c, y + c, z + c, x + c, y + c, z + c, box);
+            const auto near = hn::Lt(d2, hn::Set(df, radius2));
+            const auto place = [&](const std::int32_t* from, std::int32_t origin) HWY_ATTR {
+                return hn::ConvertTo(df, hn::Sub(hn::LoadU(di, from + c), hn::Set(di, origin)));
+            };
+            hn::StoreU(hn::Compress(place(x, box.min_x), near), df, b.cx.data() + b.candidates);
+            hn::StoreU(hn::Compress(place(y, box.min_y), near), df, b.cy.data() + b.candidates);
+            hn::StoreU(hn::Compress(place(z, box.min_z), near), df, b.cz.data() + b.candidates);
+            const auto points = hn::Iota(du, static_cast<std::uint32_t>(first + c));
+            hn::StoreU(hn::Compress(points, hn::RebindMask(du, near)), du, b.ci.data() + b.candidates);
+            b.candidates += hn::CountTrue(df, near);
+        }
+        return;
+    }
+    for (std::size_t i = 0; first + i < index.size(); ++i) {
+        b.cx.data()[b.candidates] = static_cast<float>(x[i] - box.min_x);
+        b.cy.data()[b.candidates] = static_cast<float>(y[i] - box.min_y);
+        b.cz.data()[b.candidates] = static_cast<float>(z[i] - box.min_z);
+        b.ci.data()[b.candidates] = static_cast<std::uint32_t>(first + i);
+        ++b.candidates;
+    }
+}
+
+/// Collects every point whose float distance to the box is below sqrt(radius2), and perhaps a few more. Gives
+/// up once there are more than `limit`.
+inline void gather(const NeighbourIndex& index, const QueryBox& box, float radius2, std::size_t limit,
+                   Buffers& b) {
+    struct Pending {
+        std::uint32_t node, level;
+    };
+    std::array<Pending, 160> pending;
+    std::size_t depth = 0;
+    pending[depth++] = {0, static_cast<std::uint32_t>(index.levels().size() - 1)};
+    b.candidates = 0;
+    while (depth > 0 && b.candidates <= limit) {
+        const Pending p = pending[--depth];
+        unsigned mask = children_within(index.levels()[p.level][p.node], box, radius2);
+        for (; mask != 0; mask &= mask - 1) {
+            const auto child =
+                p.node * static_cast<std::uint32_t>(kGroup) + static_cast<std::uint32_t>(__builtin_ctz(mask));
+            if (p.level > 0)
+                pending[depth++] = {child, p.level - 1};
+            else
+                gather_leaf(index, child, box, radius2, b);
+        }
+    }
+    // Scans read whole vectors: what follows the last candidate is far from everything.
+    b.cx.reserve(b.candidates + kGroup, b.candidates);
+    b.cy.reserve(b.candidates + kGroup, b.candidates);
+    b.cz.reserve(b.candidates + kGroup, b.candidates);
+    b.ci.reserve(b.candidates + kGroup, b.candidates);
+    for (std::size_t i = 0; i < kGroup; ++i) {
+        b.cx.data()[b.candidates + i] = b.cy.data()[b.candidates + i] = b.cz.data()[b.candidates + i] = 1e15f;
+        b.ci.data()[b.candidates + i] = 0;
+    }
+}
+
+/// A query relative to the candidates' box.
+struct QueryPlace {
+    float x, y, z;
+};
+
+/// Keeps the candidates whose float distance is below sqrt(threshold), with their differences.
+template <bool kWithPoints>
+HWY_INLINE void filter(const QueryPlace& q, float threshold, Buffers& b) {
+    const hn::CappedTag<float, kGroup> df;
+    const hn::Rebind<std::uint32_t, decltype(df)> du;
+    const std::size_t lanes = hn::Lanes(df);
+    b.sx.reserve(b.candidates + kGroup, 0);
+    b.sy.reserve(b.candidates + kGroup, 0);
+    b.sz.reserve(b.candidates + kGroup, 0);
+    b.s2.reserve(b.candidates + kGroup, 0);
+    if (kWithPoints) b.si.reserve(b.candidates + kGroup, 0);
+    const auto qx = hn::Set(df, q.x), qy = hn::Set(df, q.y), qz = hn::Set(df, q.z);
+    const auto limit = hn::Set(df, threshold);
+    float *sx = b.sx.data(), *sy = b.sy.data(), *sz = b.sz.data();
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < b.candidates; i += lanes) {
+        const auto dx = hn::Sub(hn::Load(df, b.cx.data() + i), qx);
+        const auto dy = hn::Sub(hn::Load(df, b.cy.data() + i), qy);
+        const auto dz = hn::Sub(hn::Load(df, b.cz.data() + i), qz);
+        const auto d2 = hn::Add(hn::Add(hn::Mul(dx, dx), hn::Mul(dy, dy)), hn::Mul(dz, dz));
+        const auto near = hn::Lt(d2, limit);
+        hn::StoreU(hn::Compress(dx, near), df, sx + n);
+        hn::StoreU(hn::Compress(dy, near), df, sy + n);
+        hn::StoreU(hn::Compress(dz, near), df, sz + n);
+        if (kWithPoints)
+            hn::StoreU(hn::Compress(hn::Load(du, b.ci.data() + i), hn::RebindMask(du, near)), du,
+                       b.si.data() + n);
+        n += hn::CountTrue(df, near);
+    }
+    b.survivors = n;
+}
+
+/// Exact squared distances of the survivors. Behind the last one they are as large as can be.
+HWY_INLINE void measure(Buffers& b) {
+    const hn::CappedTag<float, kGroup> df;
+    const hn::Rebind<std::int32_t, decltype(df)> di;
+    const std::size_t lanes = hn::Lanes(df);
+    for (std::size_t i = 0; i < b.survivors; i += lanes) {
+        const auto dx = hn::ConvertTo(di, hn::Load(df, b.sx.data() + i));
+        const auto dy = hn::ConvertTo(di, hn::Load(df, b.sy.data() + i));
+        const auto dz = hn::ConvertTo(di, hn::Load(df, b.sz.data() + i));
+        hn::Store(hn::Add(hn::Add(hn::Mul(dx, dx), hn::Mul(dy, dy)), hn::Mul(dz, dz)), di, b.s2.data() + i);
+    }
+    for (std::size_t i = 0; i < kGroup; ++i)
+        b.s2.data()[b.survivors + i] = std::numeric_limits<std::int32_t>::max();
+}
+
+HWY_INLINE std::int32_t count_within(const Buffers& b, std::int32_t limit2) {
+    const hn::CappedTag<std::int32_t, kGroup> di;
+    const std::size_t lanes = hn::Lanes(di);
+    const auto beyond = hn::Set(di, limit2 + 1);
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < b.survivors; i += lanes)
+        n += hn::CountTrue(di, hn::Lt(hn::Load(di, b.s2.data() + i), beyond));
+    return static_cast<std::int32_t>(n);
+}
+
+/// Which survivors are the neighbours: all within `within2`, and `ties` of those at exactly `tie2`.
+struct Cut {
+    std::int32_t within2, tie2, ties;
+};
+
+/// The k nearest of the survivors. Requires more than k of them within `high2`.
+inline Cut cut_at(const Buffers& b, std::int32_t k, std::int32_t high2, std::int32_t high_count) {
+    std::int32_t low2 = -1, low_count = 0;
+    for (int pass = 0; high2 - low2 > 1; ++pass) {
+        // Points on a surface: their number grows with the square of the distance.
+        const float share =
+            (static_cast<float>(k - low_count) + 0.5f) / static_cast<float>(high_count - low_count);
+        std::int32_t middle2 = low2 + (high2 - low2) / 2;
+        if (pass < 10) middle2 = low2 + static_cast<std::int32_t>(static_cast<float>(high2 - low2) * share);
+        middle2 = std::clamp(middle2, low2 + 1, high2 - 1);
+        const std::int32_t n = count_within(b, middle2);
+        if (n == k) return {middle2, 0, 0};
+        if (n < k)
+            low2 = middle2, low_count = n;
+        else
+            high2 = middle2, high_count = n;
+    }
+    return {low2, high2, k - low_count};
+}
+
+/// What a query found; false when the candidates do not reach far enough to tell.
+template <bool kWithPoints>
+HWY_INLINE bool select(const QueryPlace& q, const Reach& reach, float gathered2, float& last_distance2,
+                       Buffers& b, Cut& cut) {
+    const std::int32_t ball2 = reach.radius * reach.radius;
+    const float whole_ball = static_cast<float>(ball2) * (1.0f + 0x1.0p-19f) + 1.0f;
+    const float most = std::min(gathered2, whole_ball);
+    float threshold = std::min(most, last_distance2 > 0 ? last_distance2 * 1.35f + 1.0f : most);
+    for (;;) {
+        filter<kWithPoints>(q, threshold, b);
+        const bool all = threshold >= whole_ball;
+        const std::int32_t trusted2 = all ? ball2 : static_cast<std::int32_t>(threshold * kTrusted);
+        if (static_cast<std::int32_t>(b.survivors) >= reach.k || all) {
+            measure(b);
+            const std::int32_t high2 = std::min(ball2, trusted2);
+            const std::int32_t n = count_within(b, high2);
+            if (n == reach.k || (n < reach.k && high2 == ball2)) {
+                cut = {high2, 0, 0};
+                break;
+            }
+            if (n > reach.k) {
+                cut = cut_at(b, reach.k, high2, n);
+                break;
+            }
+        }
+        if (threshold >= most) return false;
+        const auto found = static_cast<float>(std::max<std::size_t>(b.survivors, 1));
+        const float growth = std::clamp(1.3f * static_cast<float>(reach.k) / found, 1.3f, 4.0f);
+        threshold = std::min(most, threshold * growth);
+    }
+    last_distance2 = static_cast<float>(std::max(cut.tie2, cut.within2));
+    return true;
+}
+
+/// Of the candidates at exactly `cut.tie2`, the first `cut.ties` by rank.
+inline std::vector<std::uint32_t> settle_ties(const NeighbourIndex& index, const QueryPlace& q,
+                                              const Cut& cut, const Buffers& b) {
+    std::vector<std::uint32_t> tied;
+    for (std::size_t i = 0; i < b.candidates; ++i) {
+        const double dx = double{b.cx.data()[i]} - q.x, dy = double{b.cy.data()[i]} - q.y,
+                     dz = double{b.cz.data()[i]} - q.z;
+        if (dx * dx + dy * dy + dz * dz == cut.tie2) tied.push_back(b.ci.data()[i]);
+    }
+    const auto by_rank = [&](std::uint32_t a, std::uint32_t c) { return index.rank()[a] < index.rank()[c]; };
+    std::nth_element(tied.begin(), tied.begin() + (cut.ties - 1), tied.end(), by_rank);
+    tied.resize(static_cast<std::size_t>(cut.ties));
+    return tied;
+}
+
+#if HWY_TARGET == HWY_SCALAR
+template <class DF>
+using DoublesOf = hn::Rebind<double, DF>;
+template <class DD, class V>
+HWY_INLINE auto lower_doubles(DD dd, V v) {
+    return hn::PromoteTo(dd, v);
+}
+template <class DD, class V>
+HWY_INLINE auto upper_doubles(DD dd, V) {
+    return hn::Zero(dd);
+}
+#else
+template <class DF>
+using DoublesOf = hn::Rebind<double, hn::Half<DF>>;
+template <class DD, class V>
+HWY_INLINE auto lower_doubles(DD dd, V v) {
+    return hn::PromoteTo(dd, hn::LowerHalf(hn::Rebind<float, DD>(), v));
+}
+template <class DD, class V>
+HWY_INLINE auto upper_doubles(DD dd, V v) {
+    return hn::PromoteTo(dd, hn::UpperHalf(hn::Rebind<float, DD>(), v));
+}
+#endif
+
+/// Adds up differences as doubles: whole numbers below 2⁵³, so any order gives the same sums.
+inline Moments sum_up(const NeighbourIndex& index, std::uint32_t point, const QueryPlace& q,
+                      const Reach& reach, const Cut& cut, const Buffers& b) {
+    const hn::CappedTag<float, kGroup> df;
+    const hn::Rebind<std::int32_t, decltype(df)> di;
+    const DoublesOf<decltype(df)> dd;
+    const auto beyond = hn::Set(di, cut.within2 + 1);
+    auto x = hn::Zero(dd), y = x, z = x, xx = x, yy = x, zz = x, xy = x, xz = x, yz = x;
+    auto last = hn::Zero(di);
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < b.survivors; i += hn::Lanes(df)) {
+        const auto d2 = hn::Load(di, b.s2.data() + i);
+        const auto in = hn::Lt(d2, beyond);
+        const auto inf = hn::RebindMask(df, in);
+        count += hn::CountTrue(di, in);
+        last = hn::Max(last, hn::IfThenElseZero(in, d2));
+        const auto fx = hn::IfThenElseZero(inf, hn::Load(df, b.sx.data() + i));
+        const auto fy = hn::IfThenElseZero(inf, hn::Load(df, b.sy.data() + i));
+        const auto fz = hn::IfThenElseZero(inf, hn::Load(df, b.sz.data() + i));
+        const auto add = [&](auto vx, auto vy, auto vz) HWY_ATTR {
+            x = hn::Add(x, vx), y = hn::Add(y, vy), z = hn::Add(z, vz);
+            xx = hn::Add(xx, hn::Mul(vx, vx)), yy = hn::Add(yy, hn::Mul(vy, vy));
+            zz = hn::Add(zz, hn::Mul(vz, vz)), xy = hn::Add(xy, hn::Mul(vx, vy));
+            xz = hn::Add(xz, hn::Mul(vx, vz)), yz = hn::Add(yz, hn::Mul(vy, vz));
+        };
+        add(lower_doubles(dd, fx), lower_doubles(dd, fy), lower_doubles(dd, fz));
+        if (hn::Lanes(df) > 1) add(upper_doubles(dd, fx), upper_doubles(dd, fy), upper_doubles(dd, fz));
+    }
+    const auto total = [&](auto v) HWY_ATTR { return hn::GetLane(hn::SumOfLanes(dd, v)); };
+    Moments m{total(x),
+              total(y),
+              total(z),
+              total(xx),
+              total(yy),
+              total(zz),
+              total(xy),
+              total(xz),
+              total(yz),
+              static_cast<std::int32_t>(count),
+              static_cast<std::uint32_t>(hn::GetLane(hn::MaxOfLanes(di, last)))};
+    if (cut.ties > 0) {
+        for (const std::uint32_t t : settle_ties(index, q, cut, b)) {
+            const double dx = index.x()[t] - index.x()[point], dy = index.y()[t] - index.y()[point],
+                         dz = index.z()[t] - index.z()[point];
+            m.sum_x += dx, m.sum_y += dy, m.sum_z += dz;
+            m.sum_xx += dx * dx, m.sum_yy += dy * dy, m.sum_zz += dz * dz;
+            m.sum_xy += dx * dy, m.sum_xz += dx * dz, m.sum_yz += dy * dz;
+        }
+        m.count += cut.ties;
+        m.reach2 = static_cast<std::uint32_t>(cut.tie2);
+    }
+    if (m.count < reach.k) m.reach2 = static_cast<std::uint32_t>(reach.radius * reach.radius);
+    return m;
+}
+
+/// Appends the neighbours of query `slot`.
+inline void list_up(const NeighbourIndex& index, const QueryPlace& q, std::size_t slot, const Reach& reach,
+                    const Cut& cut, const Buffers& b, NeighbourLists& out) {
+    const std::size_t begin = out.point.size();
+    std::uint32_t last = 0;
+    for (std::size_t i = 0; i < b.survivors; ++i) {
+        const std::int32_t d2 = b.s2.data()[i];
+        if (d2 > cut.within2) continue;
+        out.point.push_back(b.si.data()[i]);
+        out.distance2.push_back(static_cast<std::uint32_t>(d2));
+        last = std::max(last, static_cast<std::uint32_t>(d2));
+    }
+    if (cut.ties > 0) {
+        for (const std::uint32_t t : settle_ties(index, q, cut, b)) {
+            out.point.push_back(t);
+            out.distance2.push_back(static_cast<std::uint32_t>(cut.tie2));
+        }
+        last = static_cast<std::uint32_t>(cut.tie2);
+    }
+    const std::size_t count = out.point.size() - begin;
+    out.begin[slot] = static_cast<std::uint32_t>(begin);
+    out.count[slot] = static_cast<std::uint32_t>(count);
+    const bool full = count >= static_cast<std::size_t>(reach.k);
+    out.reach2[slot] = full ? last : static_cast<std::uint32_t>(reach.radius * reach.radius);
+}
+
+/// Runs `found(slot, point, place, reach, cut)` for each query of the batch, with the survivors in `b`.
+template <bool kWithPoints, class Found>
+void run(const NeighbourIndex& index, const QueryBatch& batch, Buffers& b, const Found& found) {
+    struct Work {
+        std::size_t first;  // queries [first, first + 16) of the batch
+        unsigned todo;      // which of them
+        float radius2;      // gather this far
+        float too_much2;    // known to deliver too many candidates
+    };
+    std::vector<Work> work;
+    const auto reach_of = [&](std::uint32_t point) -> const Reach& {
+        return batch.reaches[batch.reach_class[point]];
+    };
+    for (std::size_t first = 0; first < batch.points.size(); first += kGroup) {
+        const std::size_t n = std::min(kGroup, batch.points.size() - first);
+        float radius2 = 0;
+        unsigned classes = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            const std::uint8_t c = batch.reach_class[batch.points[first + i]];
+            classes |= 1u << c;
+            const auto r = static_cast<float>(batch.reaches[c].radius);
+            const float ball2 = r * r * (1.0f + 0x1.0p-18f) + 2.0f;
+            radius2 = std::max(radius2, std::min(ball2, b.group_distance2[c] * 1.25f + 2.0f));
+        }
+        for (std::size_t c = 0; c < Buffers::kMaxClasses; ++c)
+            if (classes >> c & 1u) b.group_distance2[c] = 0;
+        work.push_back({first, (1u << n) - 1, radius2, 1e30f});
+        while (!work.empty()) {
+            const Work w = work.back();
+            work.pop_back();
+            QueryBox box{NeighbourIndex::kNowhere,  NeighbourIndex::kNowhere,  NeighbourIndex::kNowhere,
+                         -NeighbourIndex::kNowhere, -NeighbourIndex::kNowhere, -NeighbourIndex::kNowhere};
+            for (unsigned t = w.todo; t != 0; t &= t - 1) {
+                const std::uint32_t p = batch.points[w.first + static_cast<std::size_t>(__builtin_ctz(t))];
+                const std::int32_t x = index.x()[p], y = index.y()[p], z = index.z()[p];
+                box.min_x = std::min(box.min_x, x), box.max_x = std::max(box.max_x, x);
+                box.min_y = std::min(box.min_y, y), box.max_y = std::max(box.max_y, y);
+                box.min_z = std::min(box.min_z, z), box.max_z = std::max(box.max_z, z);
+            }
+            const int queries = __builtin_popcount(w.todo);
+            const bool wide = box.max_x - box.min_x > kWideBox || box.max_y - box.min_y > kWideBox ||
+                              box.max_z - box.min_z > kWideBox;
+            if (!wide || queries == 1) {
+                const bool narrowing = w.too_much2 - w.radius2 > 1.0f && w.radius2 > 4.0f;
+                const std::size_t limit = queries > 1 ? kManyCandidates
+                                          : narrowing ? 8 * kManyCandidates
+                                                      : std::numeric_limits<std::size_t>::max();
+                gather(index, box, w.radius2, limit, b);
+                if (b.candidates > limit && queries == 1) {
+                    work.push_back({w.first, w.todo, w.radius2 * 0.3f, w.radius2});
+                    continue;
+                }
+            }
+            if (queries > 1 && (wide || b.candidates > kManyCandidates)) {
+                unsigned half = 0, rest = w.todo;
+                for (int i = 0; i < queries / 2; ++i) half |= rest & (~rest + 1), rest &= rest - 1;
+                work.push_back({w.first, rest, w.radius2, w.too_much2});
+                work.push_back({w.first, half, w.radius2, w.too_much2});
+                continue;
+            }
+            unsigned failed = 0;
+            for (unsigned t = w.todo; t != 0; t &= t - 1) {
+                const std::size_t slot = w.first + static_cast<std::size_t>(__builtin_ctz(t));
+                const std::uint32_t p = batch.points[slot];
+                const QueryPlace place{static_cast<float>(index.x()[p] - box.min_x),
+                                       static_cast<float>(index.y()[p] - box.min_y),
+                                       static_cast<float>(index.z()[p] - box.min_z)};
+                const Reach& reach = reach_of(p);
+                float& last = b.last_distance2[batch.reach_class[p]];
+                Cut cut;
+                if (select<kWithPoints>(place, reach, w.radius2, last, b, cut)) {
+                    float& group2 = b.group_distance2[batch.reach_class[p]];
+                    group2 = std::max(group2, last);
+                    found(slot, p, place, reach, cut);
+                } else {
+                    failed |= t & (~t + 1);
+                }
+            }
+            if (failed != 0) {
+                float wider2 = w.radius2 * 2.0f + 4.0f;
+                if (wider2 >= w.too_much2) wider2 = 0.5f * (w.radius2 + w.too_much2);
+                work.push_back({w.first, failed, wider2, w.too_much2});
+            }
+        }
+    }
+}
+
+inline void search_moments(const NeighbourIndex& index, const QueryBatch& batch, std::span<Moments> out,
+                           Buffers& b) {
+    run<false>(index, batch, b,
+               [&](std::size_t slot, std::uint32_t point, const QueryPlace& place, const Reach& reach,
+                   const Cut& cut) { out[slot] = sum_up(index, point, place, reach, cut, b); });
+}
+
+inline void search_lists(const NeighbourIndex& index, const QueryBatch& batch, NeighbourLists& out,
+                         Buffers& b) {
+    const std::size_t n = batch.points.size();
+    out.begin.assign(n, 0), out.count.assign(n, 0), out.reach2.assign(n, 0);
+    out.point.clear(), out.distance2.clear();
+    run<true>(index, batch, b,
+              [&](std::size_t slot, std::uint32_t, const QueryPlace& place, const Reach& reach,
+                  const Cut& cut) { list_up(index, place, slot, reach, cut, b, out); });
+}
+
+inline const char* target_name() { return hwy::TargetName(HWY_TARGET); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace citysplat::splat
+HWY_AFTER_NAMESPACE();

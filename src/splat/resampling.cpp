@@ -1,0 +1,146 @@
+#include "splat/resampling.hpp"
+
+#include "splat/parallel.hpp"
+
+#include <tbb/enumerable_thread_specific.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+namespace citysplat::splat {
+
+SplatCentres::SplatCentres(const Generation& generation, const PointCloud& cloud,
+                           const GenerationSettings& settings)
+    : frame_(cloud.frame), settings_(settings) {
+    centres_.reserve(generation.splats.size());
+    for (const SeededSplat& s : generation.splats) {
+        const PointAttributes& a = cloud.attributes[s.seed];
+        centres_.push_back({{s.splat.x, s.splat.y, s.splat.z, s.splat.label, s.splat.intensity, 0,
+                             a.sensor_dx, a.sensor_dy, a.sensor_dz},
+                            s.normal,
+                            s.splat.group,
+                            s.oriented});
+    }
+    make_unique(centres_);
+}
+
+void SplatCentres::make_unique(std::vector<Centre>& centres) {
+    const auto order = [](const Centre& c) {
+        return std::tie(c.point, c.group, c.normal.x, c.normal.y, c.normal.z, c.oriented);
+    };
+    std::sort(centres.begin(), centres.end(),
+              [&](const Centre& a, const Centre& b) { return order(a) < order(b); });
+    const auto same_place = [](const Centre& a, const Centre& b) {
+        return a.point.x == b.point.x && a.point.y == b.point.y && a.point.z == b.point.z;
+    };
+    centres.erase(std::unique(centres.begin(), centres.end(), same_place), centres.end());
+}
+
+/// Calls visit(centre, neighbours) for each centre inside the box that has a density, in parallel. The
+/// neighbours are the splats within R̄ that count, the centre itself included, unordered.
+template <class Visit>
+void SplatCentres::visit_neighbourhoods(const LatticeBox& box, const CancelToken& cancel,
+                                        const Visit& visit) const {
+    std::vector<TilePoint> points;
+    points.reserve(centres_.size());
+    for (const Centre& c : centres_) points.push_back(c.point);
+    // Positions are unique and no class is dynamic: ranks are places in `centres_`.
+    const PointCloud cloud = make_point_cloud(frame_, points, {}, ClassMap());
+    const NeighbourIndex index(cloud.x, cloud.y, cloud.z, cloud.rank);
+    const Reach whole_ball{std::numeric_limits<std::int32_t>::max(), settings_.mean_radius_steps};
+    const std::vector<std::uint8_t> reach_class(cloud.size(), 0);
+
+    const LatticePoint o = frame_.origin();
+    std::vector<std::uint32_t> queries;
+    for (std::size_t i = 0; i < cloud.size(); ++i)
+        if (box.contains(o.x + cloud.x[i], o.y + cloud.y[i]) &&
+            centres_[cloud.rank[i]].group != SplatGroup::non_surface)
+            queries.push_back(static_cast<std::uint32_t>(i));
+
+    struct Worker {
+        SearchScratch scratch;
+        NeighbourLists lists;
+        std::vector<Neighbour> neighbours;
+    };
+    tbb::enumerable_thread_specific<Worker> workers;
+    for_each_chunk(queries.size(), 1024, cancel, [&](std::size_t begin, std::size_t end) {
+        Worker& w = workers.local();
+        const std::span<const std::uint32_t> batch(queries.data() + begin, end - begin);
+        find_neighbours(index, {batch, reach_class, {&whole_ball, 1}}, w.lists, w.scratch);
+        for (std::size_t q = 0; q < batch.size(); ++q) {
+            w.neighbours.clear();
+            for (std::size_t i = w.lists.begin[q]; i < w.lists.begin[q] + w.lists.count[q]; ++i) {
+                const std::uint32_t centre = cloud.rank[w.lists.point[i]];
+                if (centres_[centre].group != SplatGroup::non_surface)
+                    w.neighbours.push_back({w.lists.distance2[i], centre});
+            }
+            visit(cloud.rank[batch[q]], w.neighbours);
+        }
+    });
+}
+
+SplatCentres::DensitySum SplatCentres::sum_densities(const LatticeBox& box, const CancelToken& cancel) const {
+    std::atomic<std::uint64_t> density{0}, centres{0};
+    visit_neighbourhoods(box, cancel, [&](std::size_t, const std::vector<Neighbour>& neighbours) {
+        density += neighbours.size();
+        ++centres;
+    });
+    return {density, centres};
+}
+
+bool SplatCentres::may_join(const Centre& a, const Centre& b) const {
+    const bool same_class =
+        settings_.params.method == Method::descriptors ? a.group == b.group : a.point.label == b.point.label;
+    double cosine = dot(vec_cast<double>(a.normal), vec_cast<double>(b.normal));
+    if (!a.oriented || !b.oriented) cosine = std::fabs(cosine);
+    return same_class && cosine > settings_.params.smoothness;
+}
+
+/// Half-way to the farthest neighbours first, until the density is as usual.
+void SplatCentres::add_midpoints(std::size_t centre, std::vector<Neighbour>& neighbours, double mean_density,
+                                 std::vector<Centre>& out) const {
+    const auto density = static_cast<double>(neighbours.size());
+    if (density >= mean_density) return;
+    std::sort(neighbours.begin(), neighbours.end(), [](const Neighbour& a, const Neighbour& b) {
+        return std::tie(b.distance2, b.centre) < std::tie(a.distance2, a.centre);
+    });
+    auto missing = static_cast<std::int64_t>(std::ceil(mean_density - density));
+    const Centre& from = centres_[centre];
+    for (const Neighbour& n : neighbours) {
+        if (missing == 0) break;
+        const Centre& to = centres_[n.centre];
+        if (n.distance2 == 0 || !may_join(from, to)) continue;
+        Centre middle = from;
+        const auto half = [](std::int32_t a, std::int32_t b) {
+            return static_cast<std::int32_t>((std::int64_t{a} + b) >> 1);
+        };
+        middle.point.x = half(from.point.x, to.point.x);
+        middle.point.y = half(from.point.y, to.point.y);
+        middle.point.z = half(from.point.z, to.point.z);
+        out.push_back(middle);
+        --missing;
+    }
+}
+
+ResampledPoints SplatCentres::resample(const LatticeBox& complete, double mean_density,
+                                       const CancelToken& cancel) const {
+    tbb::enumerable_thread_specific<std::vector<Centre>> added;
+    visit_neighbourhoods(complete, cancel, [&](std::size_t centre, std::vector<Neighbour>& neighbours) {
+        add_midpoints(centre, neighbours, mean_density, added.local());
+    });
+    std::vector<Centre> all = centres_;
+    for (const std::vector<Centre>& part : added) all.insert(all.end(), part.begin(), part.end());
+    make_unique(all);
+    ResampledPoints result;
+    result.points.reserve(all.size()), result.groups.reserve(all.size());
+    for (const Centre& c : all) {
+        result.points.push_back(c.point);
+        result.groups.push_back(c.group);
+    }
+    return result;
+}
+
+}  // namespace citysplat::splat

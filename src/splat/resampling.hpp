@@ -1,0 +1,59 @@
+#pragma once
+
+#include "splat/generation.hpp"
+
+#include <span>
+#include <vector>
+
+/// Density-driven resampling (§3.4): the centres of the first splats are the new cloud, and where there are
+/// fewer of them than usual, points half-way to far neighbours of the same class are added.
+namespace citysplat::splat {
+
+/// Points of the second generation with the groups they inherit, sorted by position, positions unique.
+struct ResampledPoints {
+    std::vector<TilePoint> points;
+    std::vector<SplatGroup> groups;
+};
+
+/// Centres of splats, as points that carry what their splats know. Sorted by position; of several splats with
+/// the same centre the first in canonical order stays.
+class SplatCentres {
+  public:
+    SplatCentres(const Generation& generation, const PointCloud& cloud, const GenerationSettings& settings);
+
+    std::size_t size() const { return centres_.size(); }
+    /// Adds midpoints around centres inside `complete` (world steps): all splats whose centre is within R̄ of
+    /// it are here.
+    ResampledPoints resample(const LatticeBox& complete, double mean_density,
+                             const CancelToken& cancel) const;
+
+    /// The density of a centre is the number of splats within R̄ of it, itself included; splats of the
+    /// non-surface group neither have one nor count. Sum and number over the centres inside `box`.
+    struct DensitySum {
+        std::uint64_t density = 0, centres = 0;
+    };
+    DensitySum sum_densities(const LatticeBox& box, const CancelToken& cancel) const;
+
+  private:
+    struct Centre {
+        TilePoint point;
+        Vec3f normal;
+        SplatGroup group;
+        bool oriented;
+    };
+    struct Neighbour {
+        std::uint32_t distance2, centre;
+    };
+    bool may_join(const Centre& a, const Centre& b) const;
+    void add_midpoints(std::size_t centre, std::vector<Neighbour>& neighbours, double mean_density,
+                       std::vector<Centre>& out) const;
+    template <class Visit>
+    void visit_neighbourhoods(const LatticeBox& box, const CancelToken& cancel, const Visit& visit) const;
+    static void make_unique(std::vector<Centre>& centres);
+
+    TileFrame frame_;
+    const GenerationSettings& settings_;
+    std::vector<Centre> centres_;
+};
+
+}  // namespace citysplat::splat

@@ -1,0 +1,59 @@
+#pragma once
+
+#include "splat/neighbour_search.hpp"
+
+#include <hwy/aligned_allocator.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace citysplat::splat {
+
+/// A growing column for vector stores. Writers may store up to kSlack elements past the size they asked for.
+template <class T>
+class Column {
+  public:
+    static constexpr std::size_t kSlack = 32;
+
+    T* data() { return data_.get(); }
+    const T* data() const { return data_.get(); }
+    /// Room for n elements and the slack; keeps the first `keep`.
+    void reserve(std::size_t n, std::size_t keep) {
+        if (n + kSlack <= capacity_) return;
+        const std::size_t capacity = 2 * (n + kSlack);
+        auto grown = hwy::AllocateAligned<T>(capacity);
+        if (keep > 0) std::memcpy(grown.get(), data_.get(), keep * sizeof(T));
+        data_ = std::move(grown);
+        capacity_ = capacity;
+    }
+
+  private:
+    hwy::AlignedFreeUniquePtr<T[]> data_;
+    std::size_t capacity_ = 0;
+};
+
+struct SearchScratch::Buffers {
+    static constexpr std::size_t kMaxClasses = 8;
+
+    /// Candidates of the current group: place relative to the group's box, exact in float, and which point.
+    Column<float> cx, cy, cz;
+    Column<std::uint32_t> ci;
+    std::size_t candidates = 0;
+
+    /// Candidates of the current query below the threshold: differences, exact distances, which point.
+    Column<float> sx, sy, sz;
+    Column<std::uint32_t> si;
+    Column<std::int32_t> s2;
+    std::size_t survivors = 0;
+
+    /// By reach class: squared distance of the last neighbour of the last query (0 before the first), and the
+    /// largest of the last group.
+    std::array<float, kMaxClasses> last_distance2{};
+    std::array<float, kMaxClasses> group_distance2;
+
+    Buffers() { group_distance2.fill(1e30f); }
+};
+
+}  // namespace citysplat::splat

@@ -1,0 +1,102 @@
+#include "splat/surface.hpp"
+
+#include "splat/parallel.hpp"
+#include "splat/plane_fit.hpp"
+
+#include <tbb/enumerable_thread_specific.h>
+
+#include <cmath>
+#include <numeric>
+
+namespace citysplat::splat {
+namespace {
+
+/// A point this close to its plane is never an outlier: the lattice itself rounds by half a step an axis.
+constexpr double kLeastOutlier_steps = 2.0;
+
+/// A point is judged by the plane of its own neighbourhood: σ is the root mean square distance of the
+/// neighbours from it (the square root of λ3), and the point goes when it lies beyond `sigmas` times that.
+/// (The paper removes a *neighbour* beyond 3σ_i of any p_i; judging each point once, by its own plane, does
+/// not depend on an order.)
+bool is_outlier(const PlaneFit& fit, double sigmas) {
+    return sigmas > 0 && fit.offset > kLeastOutlier_steps &&
+           fit.offset * fit.offset > sigmas * sigmas * fit.share3 * fit.variance;
+}
+
+/// Eq. 7: the largest of linearity, planarity and sphericity.
+SplatGroup shape_group(const PlaneFit& fit) {
+    const double linearity = fit.share1 - fit.share2, planarity = fit.share2 - fit.share3;
+    if (planarity >= linearity && planarity >= fit.share3) return SplatGroup::surface;
+    return linearity >= fit.share3 ? SplatGroup::linear : SplatGroup::non_surface;
+}
+
+/// The normal on the side of the sensor. A line has many normals: the one that looks at the sensor is taken.
+/// Without a sensor the sign is fixed by the coordinates.
+struct Oriented {
+    Vec3d normal;
+    bool known;
+};
+Oriented orient(const PlaneFit& fit, const PointAttributes& a) {
+    Vec3d n = fit.normal;
+    if (a.has_sensor()) {
+        const Vec3d s = a.to_sensor();
+        if (fit.shape == PlaneFit::Shape::line) {
+            const Vec3d across = s - fit.axis * dot(s, fit.axis);
+            if (dot(across, across) > 1e-6 * dot(s, s)) n = normalized(across);
+        }
+        const double side = dot(n, s);
+        if (side != 0) return {side < 0 ? -n : n, true};
+    }
+    const bool down = n.z < 0 || (n.z == 0 && (n.y < 0 || (n.y == 0 && n.x < 0)));
+    return {down ? -n : n, false};
+}
+
+struct Worker {
+    SearchScratch scratch;
+    std::vector<std::uint32_t> points;
+    std::vector<Moments> moments;
+    std::vector<PlaneFit> fits;
+};
+
+}  // namespace
+
+Surface find_surface(PointCloud& cloud, const NeighbourIndex& index, const CoveredEdge& edge,
+                     const GenerationSettings& settings, bool keep_groups, const CancelToken& cancel) {
+    const std::size_t n = cloud.size();
+    const Method method = settings.params.method;
+    const bool by_shape = method == Method::descriptors;
+    Surface surface;
+    surface.normal.resize(n), surface.flags.resize(n), surface.reach_class.resize(n);
+    // Groups by label choose the neighbourhood; groups by shape come out of the plain one.
+    for (std::size_t i = 0; i < n; ++i)
+        surface.reach_class[i] =
+            method == Method::adaptive ? static_cast<std::uint8_t>(cloud.group[i]) : kPlainReach;
+
+    tbb::enumerable_thread_specific<Worker> workers;
+    for_each_chunk(n, 4096, cancel, [&](std::size_t begin, std::size_t end) {
+        Worker& w = workers.local();
+        w.points.resize(end - begin), w.moments.resize(end - begin), w.fits.resize(end - begin);
+        std::iota(w.points.begin(), w.points.end(), static_cast<std::uint32_t>(begin));
+        find_moments(index, {w.points, surface.reach_class, settings.reaches}, w.moments, w.scratch);
+        fit_planes(w.moments, w.fits);
+        for (std::size_t i = begin; i < end; ++i) {
+            const PlaneFit& fit = w.fits[i - begin];
+            const bool known = edge.encloses(cloud.x[i], cloud.y[i], w.moments[i - begin].reach2);
+            const Oriented o = orient(fit, cloud.attributes[i]);
+            surface.normal[i] = vec_cast<float>(o.normal);
+            surface.flags[i] = static_cast<std::uint8_t>(
+                (known ? Surface::kKnown : 0) | (o.known ? Surface::kOriented : 0) |
+                (is_outlier(fit, settings.params.denoise_sigmas) ? Surface::kOutlier : 0));
+            if (by_shape && !keep_groups) cloud.group[i] = shape_group(fit);
+        }
+    });
+    if (by_shape) {
+        for (std::size_t i = 0; i < n; ++i)
+            surface.reach_class[i] = surface.has(i, Surface::kKnown) || keep_groups
+                                         ? static_cast<std::uint8_t>(cloud.group[i])
+                                         : kWidestReach;
+    }
+    return surface;
+}
+
+}  // namespace citysplat::splat

@@ -1,0 +1,159 @@
+#include "core/rng_hd.hpp"
+#include "splat/neighbour_search.hpp"
+#include "splat/point_cloud.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <string>
+
+using namespace citysplat;
+using namespace citysplat::splat;
+
+namespace {
+
+using Make = std::function<TilePoint(std::uint64_t i)>;
+
+PointCloud cloud_of(std::size_t n, const Make& make) {
+    std::vector<TilePoint> points;
+    for (std::size_t i = 0; i < n; ++i) points.push_back(make(i));
+    std::sort(points.begin(), points.end());
+    points.erase(std::unique(points.begin(), points.end()), points.end());
+    return make_point_cloud({0, 0, 0}, points, {}, ClassMap());
+}
+
+std::int32_t pick(std::uint64_t i, int column, std::int32_t low, std::int32_t high) {
+    return static_cast<std::int32_t>(
+        rng::uniform(rng::key(99, i), static_cast<std::uint64_t>(column), low, high));
+}
+
+TilePoint at(std::int32_t x, std::int32_t y, std::int32_t z) {
+    return {x, y, z, 0, 0, 0, TilePoint::kNoSensor, TilePoint::kNoSensor, TilePoint::kNoSensor};
+}
+
+struct Found {
+    std::vector<std::uint32_t> points;
+    std::uint32_t reach2;
+};
+
+/// All points, sorted by (distance², rank), cut.
+Found brute_force(const PointCloud& c, std::size_t query, const Reach& reach) {
+    struct Entry {
+        std::int64_t distance2;
+        std::uint32_t rank, point;
+    };
+    std::vector<Entry> all;
+    for (std::size_t i = 0; i < c.size(); ++i) {
+        const std::int64_t dx = c.x[i] - c.x[query], dy = c.y[i] - c.y[query], dz = c.z[i] - c.z[query];
+        const std::int64_t d2 = dx * dx + dy * dy + dz * dz;
+        if (d2 <= std::int64_t{reach.radius} * reach.radius)
+            all.push_back({d2, c.rank[i], static_cast<std::uint32_t>(i)});
+    }
+    std::sort(all.begin(), all.end(), [](const Entry& a, const Entry& b) {
+        return std::tie(a.distance2, a.rank) < std::tie(b.distance2, b.rank);
+    });
+    const bool full = all.size() >= static_cast<std::size_t>(reach.k);
+    if (full) all.resize(static_cast<std::size_t>(reach.k));
+    Found found{{},
+                full ? static_cast<std::uint32_t>(all.back().distance2)
+                     : static_cast<std::uint32_t>(reach.radius * reach.radius)};
+    for (const Entry& e : all) found.points.push_back(e.point);
+    std::sort(found.points.begin(), found.points.end());
+    return found;
+}
+
+void check_against_brute_force(const PointCloud& c, std::span<const Reach> reaches, std::size_t every) {
+    const NeighbourIndex index(c.x, c.y, c.z, c.rank);
+    std::vector<std::uint8_t> reach_class(c.size());
+    for (std::size_t i = 0; i < c.size(); ++i)
+        reach_class[i] = static_cast<std::uint8_t>(rng::mix(i / 7) % reaches.size());
+    std::vector<std::uint32_t> queries;
+    for (std::size_t i = 0; i < c.size(); i += every) queries.push_back(static_cast<std::uint32_t>(i));
+    const QueryBatch batch{queries, reach_class, reaches};
+    SearchScratch scratch;
+    NeighbourLists lists;
+    std::vector<Moments> moments(queries.size());
+    find_neighbours(index, batch, lists, scratch);
+    find_moments(index, batch, moments, scratch);
+    for (std::size_t q = 0; q < queries.size(); ++q) {
+        const Found expected = brute_force(c, queries[q], reaches[reach_class[queries[q]]]);
+        std::vector<std::uint32_t> found(lists.point.begin() + lists.begin[q],
+                                         lists.point.begin() + lists.begin[q] + lists.count[q]);
+        std::sort(found.begin(), found.end());
+        REQUIRE(found == expected.points);
+        REQUIRE(lists.reach2[q] == expected.reach2);
+        REQUIRE(moments[q].reach2 == expected.reach2);
+        REQUIRE(moments[q].count == static_cast<std::int32_t>(expected.points.size()));
+        std::int64_t sx = 0, sxx = 0, sxy = 0, syz = 0, szz = 0;
+        for (const std::uint32_t p : expected.points) {
+            const std::int64_t dx = c.x[p] - c.x[queries[q]], dy = c.y[p] - c.y[queries[q]],
+                               dz = c.z[p] - c.z[queries[q]];
+            sx += dx, sxx += dx * dx, sxy += dx * dy, syz += dy * dz, szz += dz * dz;
+        }
+        REQUIRE(moments[q].sum_x == static_cast<double>(sx));
+        REQUIRE(moments[q].sum_xx == static_cast<double>(sxx));
+        REQUIRE(moments[q].sum_xy == static_cast<double>(sxy));
+        REQUIRE(moments[q].sum_yz == static_cast<double>(syz));
+        REQUIRE(moments[q].sum_zz == static_cast<double>(szz));
+    }
+}
+
+const std::vector<Reach> kReaches{{40, 1200}, {120, 3600}, {13, 400}, {10, 300}, {40, 40960}};
+
+}  // namespace
+
+TEST_CASE("neighbours of random clouds are those of brute force") {
+    const auto c = cloud_of(4000, [](std::uint64_t i) {
+        return at(pick(i, 0, -20000, 20000), pick(i, 1, -20000, 20000), pick(i, 2, -3000, 3000));
+    });
+    check_against_brute_force(c, kReaches, 3);
+}
+
+TEST_CASE(
+    "neighbours on a plane, a line and a lattice-aligned grid are those of brute force, ties included") {
+    const auto plane =
+        cloud_of(4000, [](std::uint64_t i) { return at(pick(i, 0, 0, 16000), pick(i, 1, 0, 16000), 77); });
+    check_against_brute_force(plane, kReaches, 5);
+    const auto line = cloud_of(3000, [](std::uint64_t i) { return at(pick(i, 0, 0, 90000), 5, 5); });
+    check_against_brute_force(line, kReaches, 5);
+    const auto grid = cloud_of(6400, [](std::uint64_t i) {
+        return at(static_cast<std::int32_t>(i % 80) * 100, static_cast<std::int32_t>(i / 80) * 100, 0);
+    });
+    check_against_brute_force(grid, kReaches, 11);
+    const auto cube = cloud_of(8000, [](std::uint64_t i) {
+        const auto n = static_cast<std::int32_t>(i);
+        return at(n % 20, n / 20 % 20, n / 400);
+    });
+    check_against_brute_force(cube, kReaches, 37);
+}
+
+TEST_CASE("densities that differ by orders of magnitude do not disturb the search") {
+    const auto c = cloud_of(6000, [](std::uint64_t i) {
+        const std::int32_t size = i % 3 == 0 ? 30 : i % 3 == 1 ? 2000 : 400000;
+        const std::int32_t far = i % 3 == 0 ? 5000 : 0;
+        return at(far + pick(i, 0, 0, size), pick(i, 1, 0, size), pick(i, 2, 0, size));
+    });
+    check_against_brute_force(c, kReaches, 7);
+}
+
+TEST_CASE("duplicates at one place are one point, and a handful of points has a handful of neighbours") {
+    const auto c = cloud_of(5000, [](std::uint64_t i) {
+        TilePoint p = at(static_cast<std::int32_t>(i % 5) * 10, 0, 0);
+        p.intensity = static_cast<std::uint16_t>(i);
+        return p;
+    });
+    REQUIRE(c.size() == 5);
+    check_against_brute_force(c, kReaches, 1);
+    const auto one = cloud_of(1, [](std::uint64_t) { return at(3, 4, 5); });
+    check_against_brute_force(one, kReaches, 1);
+}
+
+TEST_CASE("places far from the frame and far apart keep distances exact") {
+    const auto c = cloud_of(3000, [](std::uint64_t i) {
+        const std::int32_t base = i % 2 == 0 ? (1 << 28) : -(1 << 28);
+        return at(base + pick(i, 0, 0, 50000), base + pick(i, 1, 0, 50000), pick(i, 2, 0, 50000));
+    });
+    check_against_brute_force(c, kReaches, 5);
+}

@@ -1,0 +1,71 @@
+#include "core/class_map.hpp"
+#include "memory_city.hpp"
+#include "splat/splat_processor.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace citysplat;
+using namespace citysplat::splat;
+using test::MemoryCity;
+
+namespace {
+
+struct Built {
+    Hash128 digest;
+    std::size_t splats = 0, widened = 0;
+    friend bool operator==(const Built& a, const Built& b) {
+        return a.digest == b.digest && a.splats == b.splats;
+    }
+};
+
+/// Builds every tile of the city, widening halos as asked.
+Built build(const MemoryCity& city, const SplatProcessor& processor, double tile_m) {
+    const tiling::TileGrid grid(tile_m);
+    const LatticeBox b = city.bounds();
+    const CancelToken cancel;
+    Built built;
+    const auto first = grid.base_tile_of(b.min_x, b.min_y), last = grid.base_tile_of(b.max_x, b.max_y);
+    for (std::int32_t iy = first.iy; iy <= last.iy; ++iy)
+        for (std::int32_t ix = first.ix; ix <= last.ix; ++ix) {
+            const LatticeBox core = grid.core({0, ix, iy});
+            std::int64_t halo = processor.initial_halo_steps();
+            tiling::TileOutput out = processor.process(city.read(core, halo), cancel);
+            for (; !out.certified(); ++built.widened) {
+                REQUIRE(out.wanted_halo_steps > halo);
+                halo = out.wanted_halo_steps;
+                out = processor.process(city.read(core, halo), cancel);
+            }
+            built.digest += out.splats.digest();
+            built.splats += out.splats.size();
+        }
+    return built;
+}
+
+SplatProcessor calibrated(const SplatParams& params, const MemoryCity& city) {
+    SplatProcessor processor(params, ClassMap::load("synthetic"));
+    Progress quiet;
+    processor.set_calibration(processor.calibrate(city, CancelToken(), quiet));
+    return processor;
+}
+
+}  // namespace
+
+TEST_CASE("the splats of a street do not depend on the size of its tiles") {
+    const MemoryCity city(
+        test::small_street(8, 250, 5, 0.01, {to_lattice(-9.3), to_lattice(6'860'000.7), 77}));
+    for (const Method method : {Method::basic, Method::adaptive, Method::descriptors})
+        for (const bool resample : {false, true}) {
+            if (method == Method::basic && resample) continue;
+            SplatParams params;
+            params.method = method;
+            params.resample = resample;
+            INFO(to_string(method) << (resample ? ", resampled" : ""));
+            const SplatProcessor processor = calibrated(params, city);
+            const Built whole = build(city, processor, 512);
+            CHECK(whole.splats > 500);
+            for (const double tile_m : {5.0, 7.0}) {
+                INFO("tiles of " << tile_m << " m");
+                CHECK(build(city, processor, tile_m) == whole);
+            }
+        }
+}
