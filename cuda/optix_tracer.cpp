@@ -1,0 +1,165 @@
+#include "cuda/optix_tracer.hpp"
+
+#include "core/error.hpp"
+#include "cuda/batch_tracer.hpp"
+#include "cuda/device_memory.hpp"
+#include "cuda/tile_loader.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace citysplat::gpu {
+
+namespace {
+
+/// Everything that lives as long as the tracer or one of its tiles. Declared in the order of dependence.
+struct Gpu {
+    Gpu(std::unique_ptr<Device> d, const OptixOptions& options)
+        : device(std::move(d)),
+          memory(*device, options.memory_bytes ? options.memory_bytes : device->free_bytes() / 10 * 9),
+          loader(*device, memory, options.staging_bytes),
+          batches(*device, memory, options.batch_hits) {}
+
+    std::unique_ptr<Device> device;
+    DeviceMemory memory;
+    TileLoader loader;
+    BatchTracer batches;
+};
+
+class OptixTile final : public sim::TracerTile {
+  public:
+    OptixTile(std::shared_ptr<Gpu> gpu, std::uint32_t index, const SplatTile& tile)
+        : gpu_(std::move(gpu)), index_(index), loaded_(gpu_->loader.load(tile)) {}
+    std::uint32_t index() const override { return index_; }
+    std::size_t bytes() const override { return loaded_.bytes(); }
+    const LoadedTile& loaded() const { return loaded_; }
+
+  private:
+    std::shared_ptr<Gpu> gpu_;
+    std::uint32_t index_;
+    LoadedTile loaded_;
+};
+
+class OptixTileSet final : public sim::TileSet {
+  public:
+    OptixTileSet(std::shared_ptr<Gpu> gpu, std::span<const sim::TracerTilePtr> tiles)
+        : gpu_(std::move(gpu)), owners_(tiles.begin(), tiles.end()) {
+        std::vector<SceneTile> present;
+        for (const sim::TracerTilePtr& owner : owners_) {
+            const auto& tile = static_cast<const OptixTile&>(*owner);
+            if (tile.loaded().count > 0) present.push_back({tile.index(), &tile.loaded()});
+        }
+        std::sort(present.begin(), present.end(), [](auto& a, auto& b) { return a.index < b.index; });
+        scene_ = gpu_->loader.bind(present);
+    }
+    const LoadedScene& scene() const { return scene_; }
+
+  private:
+    std::shared_ptr<Gpu> gpu_;
+    std::vector<sim::TracerTilePtr> owners_;
+    LoadedScene scene_;
+};
+
+/// Puts the hits of one set of tiles among those of the others; what is out of reach of the first goes.
+void merge(sim::HitList& list, std::span<const sim::Hit> hits, std::uint32_t depth, float reach_m) {
+    for (const sim::Hit& hit : hits) {
+        if (!hit.exists()) break;
+        std::uint32_t at = list.count;
+        const auto before = [&](const sim::Hit& b) {
+            return sim::comes_before(hit.t, hit.tile, hit.splat, b.t, b.tile, b.splat);
+        };
+        while (at > 0 && before(list.hits[at - 1])) --at;
+        if (at >= depth) break;
+        std::uint32_t last = list.count < depth ? list.count++ : depth - 1;
+        for (; last > at; --last) list.hits[last] = list.hits[last - 1];
+        list.hits[at] = hit;
+    }
+    while (list.count > 0 && list.hits[list.count - 1].t > list.hits[0].t + reach_m)
+        list.hits[--list.count] = sim::Hit{};
+}
+
+/// Where a ray's interest ends, given the hits it has from other tiles.
+float bound(const sim::HitList& list, std::uint32_t depth, float reach_m, float t_max) {
+    if (list.count == 0) return t_max;
+    const float reach = std::min(t_max, list.hits[0].t + reach_m);
+    return list.count < depth ? reach : std::min(reach, list.hits[depth - 1].t);
+}
+
+class OptixTracer final : public sim::Tracer {
+  public:
+    OptixTracer(std::unique_ptr<Device> device, const OptixOptions& options)
+        : gpu_(std::make_shared<Gpu>(std::move(device), options)) {}
+
+    std::string name() const override { return gpu_->device->description(); }
+
+    sim::TracerTilePtr load(std::uint32_t index, SplatTile tile) const override {
+        return std::make_shared<OptixTile>(gpu_, index, tile);
+    }
+    std::size_t estimated_bytes(std::uint64_t splats) const override {
+        if (splats > std::numeric_limits<std::uint32_t>::max())
+            throw ResourceError("a tile of " + std::to_string(splats) + " splats is too large for a GPU");
+        return gpu_->loader.resident_bytes(static_cast<std::uint32_t>(splats));
+    }
+    sim::TileSetPtr bind(std::span<const sim::TracerTilePtr> tiles) const override {
+        return std::make_shared<OptixTileSet>(gpu_, tiles);
+    }
+    std::size_t resident_bytes() const override {
+        return gpu_->memory.used_bytes(MemoryUse::splats) + gpu_->memory.used_bytes(MemoryUse::accel);
+    }
+    std::size_t batch_rays() const override { return gpu_->batches.batch_hits(); }
+
+    void closest(const sim::TileSet& tiles, std::span<const sim::Ray> rays,
+                 std::span<sim::Hit> hits) const override {
+        const LoadedScene& scene = static_cast<const OptixTileSet&>(tiles).scene();
+        if (scene.scene_count == 0) return;
+        gpu_->batches.trace(
+            scene, rays.size(), {},
+            [&](std::size_t first, std::span<sim::Ray> out) {
+                for (std::size_t i = 0; i < out.size(); ++i) {
+                    out[i] = rays[first + i];
+                    if (hits[first + i].exists()) out[i].t_max = hits[first + i].t;
+                }
+            },
+            [&](std::size_t first, std::span<const sim::Hit> found) {
+                for (std::size_t i = 0; i < found.size(); ++i) {
+                    const sim::Hit& a = found[i];
+                    sim::Hit& b = hits[first + i];
+                    if (!a.exists()) continue;
+                    if (!b.exists() || sim::comes_before(a.t, a.tile, a.splat, b.t, b.tile, b.splat)) b = a;
+                }
+            });
+    }
+
+    void nearest(const sim::TileSet& tiles, std::span<const sim::Ray> rays, std::uint32_t depth, float gap_m,
+                 std::span<sim::HitList> lists) const override {
+        const LoadedScene& scene = static_cast<const OptixTileSet&>(tiles).scene();
+        if (scene.scene_count == 0) return;
+        depth = std::clamp(depth, 1u, static_cast<std::uint32_t>(sim::kMaxHits));
+        const float reach_m = static_cast<float>(depth - 1) * gap_m;
+        gpu_->batches.trace(
+            scene, rays.size(), {TraceKind::nearest, depth, reach_m},
+            [&](std::size_t first, std::span<sim::Ray> out) {
+                for (std::size_t i = 0; i < out.size(); ++i) {
+                    out[i] = rays[first + i];
+                    out[i].t_max = bound(lists[first + i], depth, reach_m, out[i].t_max);
+                }
+            },
+            [&](std::size_t first, std::span<const sim::Hit> found) {
+                for (std::size_t i = 0; i * depth < found.size(); ++i)
+                    merge(lists[first + i], found.subspan(i * depth, depth), depth, reach_m);
+            });
+    }
+
+  private:
+    std::shared_ptr<Gpu> gpu_;
+};
+
+}  // namespace
+
+std::unique_ptr<sim::Tracer> make_optix_tracer(std::unique_ptr<Device> device, const OptixOptions& options) {
+    return std::make_unique<OptixTracer>(std::move(device), options);
+}
+
+}  // namespace citysplat::gpu

@@ -1,0 +1,78 @@
+#include "cuda/scene_layout.hpp"
+
+#include "core/lattice.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace citysplat::gpu {
+
+namespace {
+
+constexpr std::int64_t kReach_m = static_cast<std::int64_t>(kSceneReach_m);
+
+/// Smallest box around the frames of the tiles.
+struct FrameBox {
+    TileFrame min, max;
+
+    explicit FrameBox(std::span<const SceneTile> tiles) : min(tiles[0].tile->frame), max(min) {
+        for (const SceneTile& t : tiles) {
+            const TileFrame& f = t.tile->frame;
+            min = {std::min(min.x_m, f.x_m), std::min(min.y_m, f.y_m), std::min(min.z_m, f.z_m)};
+            max = {std::max(max.x_m, f.x_m), std::max(max.y_m, f.y_m), std::max(max.z_m, f.z_m)};
+        }
+    }
+    TileFrame middle() const {
+        return {floor_div(min.x_m + max.x_m, 2), floor_div(min.y_m + max.y_m, 2),
+                floor_div(min.z_m + max.z_m, 2)};
+    }
+    bool fits_one_scene() const {
+        return max.x_m - min.x_m <= 2 * kReach_m && max.y_m - min.y_m <= 2 * kReach_m &&
+               max.z_m - min.z_m <= 2 * kReach_m;
+    }
+};
+
+Vec3d metres(const TileFrame& frame) {
+    return {static_cast<double>(frame.x_m), static_cast<double>(frame.y_m), static_cast<double>(frame.z_m)};
+}
+
+TileInstance instance_of(const SceneTile& tile, std::uint32_t slot, const TileFrame& anchor) {
+    const TileFrame& f = tile.tile->frame;
+    TileInstance instance{};
+    instance.scene_from_tile[0] = instance.scene_from_tile[5] = instance.scene_from_tile[10] = 1;
+    instance.scene_from_tile[3] = static_cast<float>(f.x_m - anchor.x_m);
+    instance.scene_from_tile[7] = static_cast<float>(f.y_m - anchor.y_m);
+    instance.scene_from_tile[11] = static_cast<float>(f.z_m - anchor.z_m);
+    instance.slot = slot;
+    instance.visibility_mask = 255;
+    instance.traversable = tile.tile->traversable;
+    return instance;
+}
+
+}  // namespace
+
+SceneLayout lay_out_scenes(std::span<const SceneTile> tiles) {
+    SceneLayout layout;
+    const FrameBox box(tiles);
+    const auto anchor_of = [&](const TileFrame& f) {
+        if (box.fits_one_scene()) return box.middle();
+        const auto centre = [](std::int64_t v) {
+            return floor_div(v, 2 * kReach_m) * 2 * kReach_m + kReach_m;
+        };
+        return TileFrame{centre(f.x_m), centre(f.y_m), centre(f.z_m)};
+    };
+    std::map<TileFrame, SceneLayout::Scene> scenes;
+    for (std::uint32_t slot = 0; slot < tiles.size(); ++slot) {
+        const LoadedTile& tile = *tiles[slot].tile;
+        const TileFrame anchor = anchor_of(tile.frame);
+        SceneLayout::Scene& scene = scenes[anchor];
+        scene.anchor = metres(anchor);
+        scene.instances.push_back(instance_of(tiles[slot], slot, anchor));
+        layout.tiles.push_back(
+            {tile.discs(), tile.facts(), metres(tile.frame), tiles[slot].index, tile.count});
+    }
+    for (auto& [anchor, scene] : scenes) layout.scenes.push_back(std::move(scene));
+    return layout;
+}
+
+}  // namespace citysplat::gpu

@@ -1,0 +1,77 @@
+#pragma once
+
+#include "core/splat_tile.hpp"
+#include "cuda/device_memory.hpp"
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <span>
+
+namespace citysplat::gpu {
+
+/// What a resident tile keeps on the device.
+struct LoadedTile {
+    DeviceBuffer splats;  ///< discs, then facts
+    DeviceBuffer accel;
+    std::uint64_t traversable = 0;
+    std::uint32_t count = 0;
+    TileFrame frame;
+
+    std::size_t bytes() const { return splats.bytes() + accel.bytes(); }
+    const sim::TraceDisc* discs() const;
+    const SplatFacts* facts() const;
+};
+
+/// Tiles bound together: the table of their views, and one scene per neighbourhood.
+struct LoadedScene {
+    DeviceBuffer tables;  ///< SceneView per scene, then TileView per slot
+    std::vector<DeviceBuffer> accels;
+    std::uint32_t scene_count = 0;
+
+    const SceneView* scenes() const;
+    const TileView* tiles() const;
+};
+
+struct SceneTile {
+    std::uint32_t index;
+    const LoadedTile* tile;
+};
+
+/// Brings tiles and scenes onto the device, beside the tracing.
+///
+/// Protocol: all work goes through the load queue, one tile or scene at a time (a mutex), and is complete
+/// when the call returns, so what it returns may be used by any queue and what it needed in between is free
+/// again. Payloads travel through two pinned buffers in turns: the CPU fills one while the device empties the
+/// other, and a buffer is filled again only after the mark behind its last copy.
+class TileLoader {
+  public:
+    TileLoader(Device& device, DeviceMemory& memory, std::size_t staging_bytes);
+
+    /// Decodes, bounds, builds and compacts. An empty tile takes no memory and has no traversable.
+    LoadedTile load(const SplatTile& tile);
+    /// What LoadedTile::bytes() will be at most, and what is needed besides while it is loaded.
+    std::size_t resident_bytes(std::uint32_t splats) const;
+    std::size_t transient_bytes(std::uint32_t splats) const;
+
+    /// Requires tiles that are not empty, sorted by index. Their slots are their places in `tiles`.
+    LoadedScene bind(std::span<const SceneTile> tiles);
+
+    std::uint64_t uploaded_bytes() const;
+
+  private:
+    void upload(DeviceAddress to, std::span<const std::byte> bytes);
+    void finish();  ///< waits for the load queue
+    void build_accel(LoadedTile& tile, DeviceAddress boxes);
+    DeviceBuffer build_scene(std::span<const TileInstance> instances, std::uint64_t& traversable);
+
+    Device& device_;
+    DeviceMemory& memory_;
+    mutable std::mutex mutex_;
+    std::array<PinnedBuffer, 2> staging_;
+    PinnedBuffer answer_;  ///< the compacted size comes back here
+    unsigned turn_ = 0;
+    std::uint64_t uploaded_bytes_ = 0;
+};
+
+}  // namespace citysplat::gpu

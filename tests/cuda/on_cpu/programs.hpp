@@ -1,0 +1,14 @@
+#pragma once
+
+#include "cuda/device.hpp"
+#include "cuda/on_cpu/traversal.hpp"
+
+namespace citysplat::on_cpu {
+
+/// Runs a ray generation program of optix_programs.cu for each index, with these parameters.
+void launch(gpu::TraceKind kind, const gpu::TraceParams& params, std::uint32_t rays, const Manners& manners);
+
+/// Runs the kernel of splat_kernels.cu.
+void run_decode_splats(const gpu::SplatColumns& columns, std::uint32_t count, const gpu::DecodedSplats& out);
+
+}  // namespace citysplat::on_cpu
