@@ -9,6 +9,7 @@ namespace {
 
 constexpr int kVehicleShapes = 8, kPeople = 6, kStepPhases = 12;
 constexpr double kVehicleSpacing_m = 48, kPersonSpacing_m = 16, kStride_m = 1.4;
+constexpr double kPeopleOffset_m = 7.6;  // of the middle of the walking strip from the centre line
 
 Geometry make_person(Dice dice, double phase) {
     Geometry g;
@@ -39,7 +40,7 @@ Geometry make_person(Dice dice, double phase) {
 }  // namespace
 
 /// Members k of a stream are at (k + jitter)·spacing + speed·time along their street.
-struct Actors::Stream {
+struct ActorStream {
     std::uint64_t key;
     bool east;         ///< along x, or along y
     double line;       ///< the street's centre line: y, or x
@@ -47,6 +48,14 @@ struct Actors::Stream {
     double offset;     ///< to the right of the centre line
     double speed, spacing, share;
     bool people;
+};
+
+/// One of a stream. Keeps the ground it walks on.
+struct Crowd::Member {
+    ActorStream stream;
+    double start, aside;  ///< place in the stream at time 0, and beside its middle
+    std::size_t which;
+    Ground ground;
 };
 
 Actors::Actors(std::uint64_t seed) : seed_(seed) {
@@ -65,71 +74,84 @@ Actors::Actors(std::uint64_t seed) : seed_(seed) {
             phases.push_back(make_person(dice, static_cast<double>(p) / kStepPhases));
     }
 }
+Actors::~Actors() = default;
+Crowd::~Crowd() = default;
 
-void Actors::walk(const Stream& s, double x, double y, double reach_m, double time_s, Ground& ground,
-                  std::vector<Actor>& out) const {
-    const double along = (s.east ? x : y) * s.direction, moved = s.speed * time_s;
-    const double first = std::floor((along - reach_m - moved) / s.spacing) - 1;
-    const double last = std::ceil((along + reach_m - moved) / s.spacing);
+Crowd::Crowd(const Actors& actors, const Place& place, const Span& span) : actors_(actors), place_(place) {
+    for (const bool east : {true, false}) {
+        const double across = east ? place.y : place.x, reach = place.reach_m + plan::kStreetHalf;
+        const double first = std::ceil((across - reach) / plan::kPitch);
+        const double last = std::floor((across + reach) / plan::kPitch);
+        for (double row = first; row <= last; ++row)
+            for (const double direction : {-1.0, 1.0}) {
+                const Cell street{static_cast<std::int32_t>(row), east ? 1 : 2};
+                const std::uint64_t key =
+                    rng::key(key_of(actors.seed_, Purpose::actors, street), direction > 0 ? 1 : 2);
+                ActorStream s{rng::key(key, 1),
+                              east,
+                              row * plan::kPitch,
+                              direction,
+                              plan::kLaneOffset,
+                              rng::uniform(key, 0, 6, 10),
+                              kVehicleSpacing_m,
+                              0.5,
+                              false};
+                gather(s, span);
+                s = {rng::key(key, 2),
+                     east,
+                     row * plan::kPitch,
+                     direction,
+                     kPeopleOffset_m,
+                     rng::uniform(key, 1, 1.1, 1.6),
+                     kPersonSpacing_m,
+                     0.45,
+                     true};
+                gather(s, span);
+            }
+    }
+}
+
+void Crowd::gather(const ActorStream& s, const Span& span) {
+    const double along = (s.east ? place_.x : place_.y) * s.direction;
+    const double first = std::floor((along - place_.reach_m - s.speed * span.end_s) / s.spacing) - 1;
+    const double last = std::ceil((along + place_.reach_m - s.speed * span.begin_s) / s.spacing);
     for (double k = first; k <= last; ++k) {
         Dice dice(rng::key(s.key, static_cast<std::uint64_t>(static_cast<std::int64_t>(k))));
         if (!dice.chance(s.share)) continue;
-        const double at = (k + dice.between(0.0, 0.7)) * s.spacing + moved;
+        const double start = (k + dice.between(0.0, 0.7)) * s.spacing;
         const double aside = s.offset + (s.people ? dice.between(-0.6, 0.6) : dice.between(-0.15, 0.15));
-        const int which = dice.below(s.people ? kPeople : kVehicleShapes);
-        const double travel = at * s.direction;
-        const double px = s.east ? travel : s.line + s.direction * aside;
-        const double py = s.east ? s.line - s.direction * aside : travel;
-        const double dx = px - x, dy = py - y, square = dx * dx + dy * dy;
-        if (square > reach_m * reach_m || square < kClearance_m * kClearance_m) continue;
+        const auto which = static_cast<std::size_t>(dice.below(s.people ? kPeople : kVehicleShapes));
+        members_.push_back({s, start, aside, which, Ground(actors_.seed_)});
+    }
+}
+
+void Crowd::at(double time_s, double vehicle_x, double vehicle_y, std::vector<Actor>& out) {
+    const auto square = [](double dx, double dy) { return dx * dx + dy * dy; };
+    out.clear();
+    for (Member& m : members_) {
+        const ActorStream& s = m.stream;
+        const double progress = m.start + s.speed * time_s, travel = progress * s.direction;
+        const double x = s.east ? travel : s.line + s.direction * m.aside;
+        const double y = s.east ? s.line - s.direction * m.aside : travel;
+        if (square(x - place_.x, y - place_.y) > place_.reach_m * place_.reach_m) continue;
+        if (square(x - vehicle_x, y - vehicle_y) < kClearance_m * kClearance_m) continue;
         Actor a{};
-        a.position = {px, py, ground.height(px, py)};
+        a.position = {x, y, m.ground.height(x, y)};
         a.cos_yaw = s.east ? s.direction : 0;
         a.sin_yaw = s.east ? 0 : s.direction;
         if (s.people) {
-            const double stride = at / kStride_m, phase = stride - std::floor(stride);
+            const double stride = progress / kStride_m, phase = stride - std::floor(stride);
             const auto step =
                 std::min(static_cast<std::size_t>(phase * kStepPhases), std::size_t{kStepPhases - 1});
-            a.shape = &people_[static_cast<std::size_t>(which)][step];
+            a.shape = &actors_.people_[m.which][step];
             a.centre = a.position + Vec3d{0, 0, 0.92};
             a.radius = 1.1;
         } else {
-            a.shape = &vehicles_[static_cast<std::size_t>(which)];
+            a.shape = &actors_.vehicles_[m.which];
             a.centre = a.position + Vec3d{0, 0, 0.9};
             a.radius = 3.0;
         }
         out.push_back(a);
-    }
-}
-
-void Actors::near(double x, double y, double reach_m, double time_s, std::vector<Actor>& out) const {
-    out.clear();
-    Ground ground(seed_);
-    for (const bool east : {true, false}) {
-        const double across = east ? y : x;
-        const double first = std::ceil((across - reach_m) / plan::kPitch),
-                     last = std::floor((across + reach_m) / plan::kPitch);
-        for (double row = first; row <= last; ++row) {
-            const auto street = static_cast<std::int32_t>(row);
-            for (const double direction : {-1.0, 1.0}) {
-                const std::uint64_t key =
-                    rng::key(key_of(seed_, Purpose::actors, {street, east ? 1 : 2}), direction > 0 ? 1 : 2);
-                Stream cars{rng::key(key, 1),
-                            east,
-                            row * plan::kPitch,
-                            direction,
-                            plan::kLaneOffset,
-                            rng::uniform(key, 0, 6, 10),
-                            kVehicleSpacing_m,
-                            0.5,
-                            false};
-                walk(cars, x, y, reach_m, time_s, ground, out);
-                Stream people{rng::key(key, 2), east, row * plan::kPitch,
-                              direction,        7.6,  rng::uniform(key, 1, 1.1, 1.6),
-                              kPersonSpacing_m, 0.45, true};
-                walk(people, x, y, reach_m, time_s, ground, out);
-            }
-        }
     }
 }
 
@@ -141,7 +163,7 @@ Vec3d to_actor(const Actor& a, Vec3d v) {
 
 }  // namespace
 
-std::optional<ActorHit> Actors::intersect(const std::vector<Actor>& actors, const Ray& ray, double t_max) {
+std::optional<ActorHit> intersect(const std::vector<Actor>& actors, const Ray& ray, double t_max) {
     std::optional<ActorHit> best;
     for (const Actor& a : actors) {
         const Vec3d to_centre = a.centre - ray.origin;
@@ -159,7 +181,7 @@ std::optional<ActorHit> Actors::intersect(const std::vector<Actor>& actors, cons
     return best;
 }
 
-std::optional<GeometryNearest> Actors::nearest(const std::vector<Actor>& actors, Vec3d p, double d_max) {
+std::optional<GeometryNearest> nearest(const std::vector<Actor>& actors, Vec3d p, double d_max) {
     std::optional<GeometryNearest> best;
     for (const Actor& a : actors) {
         if (length(p - a.centre) - a.radius > d_max) continue;

@@ -203,7 +203,7 @@ struct CityScene::Top {
     SceneHandle scene;
 };
 
-CityScene::CityScene(const BlockFactory&, Cell centre, std::vector<std::shared_ptr<const BlockScene>> blocks)
+CityScene::CityScene(Cell centre, std::vector<std::shared_ptr<const BlockScene>> blocks)
     : top_(std::make_unique<Top>()) {
     top_->centre = centre.origin();
     top_->blocks = std::move(blocks);
@@ -286,24 +286,35 @@ std::vector<Cell> cells_near(double x0, double y0, double x1, double y1, double 
     return cells;
 }
 
-std::shared_ptr<const CityScene> BlockWindow::scene(Cell centre, std::span<const Cell> cells) {
+std::shared_ptr<const CityScene> BlockCache::scene(Cell centre, std::span<const Cell> cells) {
     if (scene_ && centre == centre_ && std::equal(cells.begin(), cells.end(), cells_.begin(), cells_.end()))
         return scene_;
     centre_ = centre;
     cells_.assign(cells.begin(), cells.end());
     std::vector<std::shared_ptr<const BlockScene>> wanted(cells.size());
     for (std::size_t k = 0; k < cells.size(); ++k)
-        if (const auto found = blocks_.find(cells[k]); found != blocks_.end()) wanted[k] = found->second;
+        if (const auto found = blocks_.find(cells[k]); found != blocks_.end())
+            wanted[k] = found->second.block;
     // Isolated: a thread that waits for its blocks must not start unrelated work on top of them.
     tbb::this_task_arena::isolate([&] {
         tbb::parallel_for(std::size_t{0}, cells.size(), [&](std::size_t k) {
             if (!wanted[k]) wanted[k] = factory_.make(cells[k]);
         });
-        blocks_.clear();
-        for (std::size_t k = 0; k < cells.size(); ++k) blocks_.emplace(cells[k], wanted[k]);
-        scene_ = std::make_shared<const CityScene>(factory_, centre, std::move(wanted));
+        ++clock_;
+        for (std::size_t k = 0; k < cells.size(); ++k) blocks_[cells[k]] = {wanted[k], clock_};
+        scene_ = std::make_shared<const CityScene>(centre, std::move(wanted));
     });
+    evict();
     return scene_;
+}
+
+void BlockCache::evict() {
+    while (blocks_.size() > std::max(capacity_, cells_.size())) {
+        const auto oldest = std::min_element(
+            blocks_.begin(), blocks_.end(),
+            [](const auto& a, const auto& b) { return a.second.last_use < b.second.last_use; });
+        blocks_.erase(oldest);
+    }
 }
 
 }  // namespace citysplat::synth

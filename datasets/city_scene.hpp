@@ -48,8 +48,7 @@ class BlockFactory {
 class CityScene {
   public:
     /// `centre` is the cell near which rays will start.
-    CityScene(const BlockFactory& factory, Cell centre,
-              std::vector<std::shared_ptr<const BlockScene>> blocks);
+    CityScene(Cell centre, std::vector<std::shared_ptr<const BlockScene>> blocks);
     ~CityScene();
 
     /// First static surface on the ray (city coordinates) up to `t_max`.
@@ -67,18 +66,27 @@ inline constexpr double kOverhang_m = 4.0;
 /// The cells whose surfaces may lie within `reach_m` of the rectangle, in order.
 std::vector<Cell> cells_near(double x0, double y0, double x1, double y1, double reach_m);
 
-/// Keeps the blocks in use and makes the missing ones, several at once. Blocks that the latest request did
-/// not name are dropped, so that memory does not grow with the drive. One thread at a time.
-class BlockWindow {
+/// Blocks made lately, a bounded number of them, and scenes of any of those. What is missing is made, several
+/// blocks at once; the one not used for longest goes first. One thread at a time.
+class BlockCache {
   public:
-    explicit BlockWindow(std::uint64_t seed) : factory_(seed) {}
-    /// A scene of exactly these cells; the same object again when nothing changed.
+    explicit BlockCache(std::uint64_t seed, std::size_t capacity = 24)
+        : factory_(seed), capacity_(capacity) {}
+    /// A scene of exactly these cells; the same object again when they are those of the last call.
     std::shared_ptr<const CityScene> scene(Cell centre, std::span<const Cell> cells);
     std::size_t resident() const { return blocks_.size(); }
 
   private:
+    struct Entry {
+        std::shared_ptr<const BlockScene> block;
+        std::uint64_t last_use;
+    };
+    void evict();
+
     BlockFactory factory_;
-    std::map<Cell, std::shared_ptr<const BlockScene>> blocks_;
+    std::size_t capacity_;
+    std::map<Cell, Entry> blocks_;
+    std::uint64_t clock_ = 0;
     std::shared_ptr<const CityScene> scene_;
     Cell centre_;
     std::vector<Cell> cells_;

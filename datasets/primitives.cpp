@@ -78,8 +78,9 @@ std::optional<Encounter> Patch::intersect(const Ray& ray, double t_max) const {
         if (!in_reach(t, t_max)) continue;
         const double x = o.x + t * d.x, y = o.y + t * d.y;
         if (x < x0 - kHair || x > x1 + kHair || y < y0 - kHair || y > y1 + kHair) continue;
-        const Vec3d up{-(c[1] + c[3] * y + 2 * c[4] * x), -(c[2] + c[3] * x + 2 * c[5] * y), 1.0};
-        return Encounter{t, normalized(up)};
+        const Vec3d up =
+            normalized(Vec3d{-(c[1] + c[3] * y + 2 * c[4] * x), -(c[2] + c[3] * x + 2 * c[5] * y), 1.0});
+        return Encounter{t, dot(up, d) < 0 ? up : -up};
     }
     return std::nullopt;
 }

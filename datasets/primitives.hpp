@@ -38,7 +38,7 @@ struct Surface {
     friend bool operator==(const Surface&, const Surface&) = default;
 };
 
-/// A ray's encounter: distance along the ray and the outward unit normal.
+/// A ray's encounter: distance along the ray, and the unit normal on the side the ray comes from.
 struct Encounter {
     double t;
     Vec3d normal;

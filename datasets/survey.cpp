@@ -8,11 +8,13 @@ namespace citysplat::synth {
 namespace {
 
 constexpr double kMinRange_m = 1.0;
-constexpr double kOutlierShare = 2e-5, kMixedShare = 0.3;
+constexpr double kActorRange_m = 50;
+constexpr double kOutlierShare = 2e-5;
+constexpr double kBeamHalfWidth_rad = 1.5e-3;  // a footprint of 3 cm at 10 m
 constexpr double kMixedLeast_m = 0.15, kMixedMost_m = 3.0;
 
 /// Purposes of the random numbers of one ray.
-enum Counter : std::uint64_t { kNoise = 0, kMixed = 8, kMixture, kOutlier, kOutlierRange, kSpeckle };
+enum Counter : std::uint64_t { kNoise = 0, kAside = 8, kAbove, kMixture, kOutlier, kOutlierRange, kSpeckle };
 
 double degrees(double d) { return d * exact::kPi / 180; }
 
@@ -37,44 +39,80 @@ Scanner scanner_32() {
 
 Scanner profile_scanner() { return {"profile", {0.0}, degrees(90), 100, 70}; }
 
+namespace {
+
 /// What one ray brought back.
-struct Survey::Return {
+struct Return {
     double range_m = 0;  ///< 0: nothing
     double cosine = 0, reflectance = 0;
     std::uint8_t label = 0;
 };
 
-/// The state of a chunk while it is fired: poses of the grid around it and the actors at the moment.
-struct Survey::Shooter {
-    const Survey& survey;
-    std::int64_t first_pose;
-    std::vector<Pose> true_poses, recorded_poses;
-    std::vector<Actor> actors;
+bool between_surfaces(const Return& a, const Return& b) {
+    const double gap = std::fabs(a.range_m - b.range_m);
+    return a.range_m > 0 && b.range_m > 0 && gap > kMixedLeast_m && gap < kMixedMost_m;
+}
 
-    Shooter(const Survey& s, double begin_s, double end_s) : survey(s) {
-        first_pose = static_cast<std::int64_t>(std::floor(begin_s * Drive::kPosesPerSecond));
+}  // namespace
+
+/// A chunk while it is fired: where the scanner is and who is around at the moment of the current column.
+class Survey::Sweep {
+  public:
+    Sweep(const Survey& survey, const CityScene& scene, double begin_s, double end_s)
+        : survey_(survey),
+          scene_(scene),
+          mount_(exact::sin_cos(survey.scanner_.pitch_rad)),
+          perfect_(survey.drive_.params().localisation_m == 0),
+          before_(survey.elevations_.size()) {
+        first_pose_ = static_cast<std::int64_t>(std::floor(begin_s * Drive::kPosesPerSecond));
         const auto last = static_cast<std::int64_t>(std::floor(end_s * Drive::kPosesPerSecond)) + 1;
-        for (std::int64_t k = first_pose; k <= last; ++k) {
-            true_poses.push_back(s.drive_.true_pose(k));
-            recorded_poses.push_back(s.drive_.recorded_pose(k));
+        for (std::int64_t k = first_pose_; k <= last; ++k) {
+            true_poses_.push_back(survey.drive_.true_pose(k));
+            recorded_poses_.push_back(perfect_ ? true_poses_.back() : survey.drive_.recorded_pose(k));
         }
-    }
-    Pose at(const std::vector<Pose>& poses, double time_s) const {
-        const double grid = std::floor(time_s * Drive::kPosesPerSecond);
-        const auto k = static_cast<std::size_t>(static_cast<std::int64_t>(grid) - first_pose);
-        return Drive::interpolate(poses[k], poses[k + 1], time_s * Drive::kPosesPerSecond - grid);
+        const Vec3d a = true_poses_.front().translation, b = true_poses_.back().translation;
+        const double reach_m = kActorRange_m + length(b - a);
+        crowd_.emplace(survey.actors_, Crowd::Place{a.x, a.y, reach_m}, Crowd::Span{begin_s, end_s});
     }
 
-    Return shoot(const CityScene& scene, const Ray& ray) const {
+    void fire_column(std::int64_t column, PointBatch& out) {
+        time_s_ = survey_.column_time_s(column);
+        pose_ = pose_at(true_poses_);
+        recorded_ = perfect_ ? pose_ : pose_at(recorded_poses_);
+        crowd_->at(time_s_, pose_.translation.x, pose_.translation.y, actors_);
+        const double turns = time_s_ * survey_.scanner_.revolutions_per_s;
+        azimuth_rad_ = 2 * exact::kPi * (turns - std::floor(turns)) - exact::kPi;
+        azimuth_ = exact::sin_cos(azimuth_rad_);
+        const std::size_t beams = survey_.elevations_.size();
+        for (std::size_t beam = 0; beam < beams; ++beam)
+            fire_beam(beam, rng::key(survey_.key_, static_cast<std::uint64_t>(column) * beams + beam), out);
+    }
+
+  private:
+    Pose pose_at(const std::vector<Pose>& poses) const {
+        const double grid = std::floor(time_s_ * Drive::kPosesPerSecond);
+        const auto k = static_cast<std::size_t>(static_cast<std::int64_t>(grid) - first_pose_);
+        return Drive::interpolate(poses[k], poses[k + 1], time_s_ * Drive::kPosesPerSecond - grid);
+    }
+
+    /// Direction of a beam in the body's frame: clockwise from above, and the axis leans back.
+    Vec3d aim(std::size_t beam) const {
+        const exact::SinCos e = survey_.elevations_[beam];
+        const Vec3d v{e.cos * azimuth_.cos, -e.cos * azimuth_.sin, e.sin};
+        return {mount_.cos * v.x - mount_.sin * v.z, v.y, mount_.sin * v.x + mount_.cos * v.z};
+    }
+
+    Return shoot(Vec3d in_body) const {
+        const Ray ray{pose_.translation, rotate(pose_.rotation, in_body)};
         Return r;
-        double reach = survey.scanner_.max_range_m;
+        double reach = survey_.scanner_.max_range_m;
         Vec3d normal{0, 0, 0};
-        if (const auto hit = scene.intersect(ray, reach)) {
+        if (const auto hit = scene_.intersect(ray, reach)) {
             reach = hit->t;
             r = {hit->t, 0, hit->look.reflectance, hit->look.label};
             normal = hit->normal;
         }
-        if (const auto hit = Actors::intersect(actors, ray, reach)) {
+        if (const auto hit = intersect(actors_, ray, reach)) {
             r = {hit->encounter.t, 0, hit->look.reflectance, hit->look.label};
             normal = hit->encounter.normal;
         }
@@ -82,6 +120,62 @@ struct Survey::Shooter {
         if (r.range_m < kMinRange_m || !detectable(r.reflectance, r.cosine, r.range_m)) r.range_m = 0;
         return r;
     }
+
+    /// The range where the beam's footprint covers two surfaces: somewhere between them. Asked only where the
+    /// neighbouring column saw something else, so that most beams cost one ray.
+    double mixed_range(const Return& r, Vec3d in_body, std::uint64_t key) const {
+        const Vec3d aside = normalized(cross(Vec3d{0, 0, 1}, in_body)), above = cross(in_body, aside);
+        const double w = kBeamHalfWidth_rad;
+        const Return other = shoot(normalized(in_body + rng::uniform(key, kAside, -w, w) * aside +
+                                              rng::uniform(key, kAbove, -w, w) * above));
+        if (!between_surfaces(r, other)) return r.range_m;
+        return r.range_m + (other.range_m - r.range_m) * rng::uniform(key, kMixture);
+    }
+
+    void fire_beam(std::size_t beam, std::uint64_t key, PointBatch& out) {
+        const SurveyParams& params = survey_.params_;
+        const Vec3d in_body = aim(beam);
+        Return r = shoot(in_body);
+        const bool edge = between_surfaces(r, before_[beam]);
+        before_[beam] = r;
+        if (params.outliers && rng::uniform(key, kOutlier) < kOutlierShare) {
+            const double reach = r.range_m > 0 ? r.range_m : survey_.scanner_.max_range_m;
+            r = {rng::uniform(key, kOutlierRange, kMinRange_m, reach), 1, 0.02, 0};
+        } else if (r.range_m == 0) {
+            return;
+        } else if (edge && params.mixed_pixels) {
+            r.range_m = mixed_range(r, in_body, key);
+        }
+        if (params.noise_m > 0) r.range_m += params.noise_m * rng::gaussian(key, kNoise);
+        const double speckle = params.noise_m > 0 ? rng::uniform(key, kSpeckle, 0.95, 1.05) : 1.0;
+        emit(r, in_body, speckle, out);
+    }
+
+    void emit(const Return& r, Vec3d in_body, double speckle, PointBatch& out) const {
+        const Vec3d at = recorded_.translation + rotate(recorded_.rotation, r.range_m * in_body);
+        out.x.push_back(survey_.world_origin_.x + at.x);
+        out.y.push_back(survey_.world_origin_.y + at.y);
+        out.z.push_back(survey_.world_origin_.z + at.z);
+        out.gps_time.push_back(Drive::kBegin_s + time_s_);
+        const double level = std::min(power(r.reflectance, r.cosine, r.range_m) * speckle, 1.0);
+        out.intensity.push_back(static_cast<std::uint16_t>(level * 65535.0));
+        out.label.push_back(r.label);
+        out.scan_angle_deg.push_back(static_cast<float>(azimuth_rad_ * 180 / exact::kPi));
+    }
+
+    const Survey& survey_;
+    const CityScene& scene_;
+    exact::SinCos mount_;
+    bool perfect_;
+    std::int64_t first_pose_;
+    std::vector<Pose> true_poses_, recorded_poses_;  ///< of the grid, from first_pose_ on
+    std::optional<Crowd> crowd_;
+    std::vector<Return> before_;  ///< of the column before, by beam
+
+    double time_s_ = 0, azimuth_rad_ = 0;
+    exact::SinCos azimuth_{0, 1};
+    Pose pose_, recorded_;
+    std::vector<Actor> actors_;
 };
 
 Survey::Survey(const Drive& drive, const Actors& actors, Scanner scanner, SurveyParams params,
@@ -119,62 +213,11 @@ std::int64_t Survey::fire(std::int64_t chunk, const CityScene& scene, PointBatch
     out.clear();
     const std::int64_t first = chunk * columns_per_chunk(),
                        end = std::min(columns_, first + columns_per_chunk());
-    Shooter shooter(*this, column_time_s(first), column_time_s(end - 1));
-    const bool exact_position = drive_.params().localisation_m == 0;
-    const auto mount = exact::sin_cos(scanner_.pitch_rad);
-    std::vector<Return> previous(elevations_.size());
-    std::int64_t rays = 0;
-    for (std::int64_t column = first; column < end; column += every) {
-        const double time_s = column_time_s(column);
-        const Pose pose = shooter.at(shooter.true_poses, time_s);
-        const Pose recorded = exact_position ? pose : shooter.at(shooter.recorded_poses, time_s);
-        actors_.near(pose.translation.x, pose.translation.y, scanner_.max_range_m, time_s, shooter.actors);
-        const double turns = time_s * scanner_.revolutions_per_s;
-        const double azimuth_rad = 2 * exact::kPi * (turns - std::floor(turns)) - exact::kPi;
-        const auto azimuth = exact::sin_cos(azimuth_rad);
-        for (std::size_t beam = 0; beam < elevations_.size(); ++beam, ++rays) {
-            const auto elevation = elevations_[beam];
-            // Clockwise from above; then the axis leans back, and with it the front goes up.
-            const Vec3d in_scanner{elevation.cos * azimuth.cos, -elevation.cos * azimuth.sin, elevation.sin};
-            const Vec3d in_body{mount.cos * in_scanner.x - mount.sin * in_scanner.z, in_scanner.y,
-                                mount.sin * in_scanner.x + mount.cos * in_scanner.z};
-            const Ray ray{pose.translation, rotate(pose.rotation, in_body)};
-            const Return r = shooter.shoot(scene, ray);
-            const Return before = previous[beam];
-            previous[beam] = r;
-
-            const std::uint64_t key =
-                rng::key(key_, static_cast<std::uint64_t>(column) * elevations_.size() + beam);
-            double range_m = r.range_m;
-            std::uint16_t seen = r.label;
-            if (params_.outliers && rng::uniform(key, kOutlier) < kOutlierShare) {
-                const double reach = range_m > 0 ? range_m : scanner_.max_range_m;
-                range_m = rng::uniform(key, kOutlierRange, kMinRange_m, reach);
-                seen = 0;
-            } else if (range_m == 0) {
-                continue;
-            } else if (const double gap = std::fabs(range_m - before.range_m);
-                       params_.mixed_pixels && before.range_m > 0 && gap > kMixedLeast_m &&
-                       gap < kMixedMost_m && rng::uniform(key, kMixed) < kMixedShare) {
-                range_m += (before.range_m - range_m) * rng::uniform(key, kMixture);
-            }
-            if (params_.noise_m > 0) range_m += params_.noise_m * rng::gaussian(key, kNoise);
-
-            const Vec3d at = exact_position
-                                 ? ray.origin + range_m * ray.direction
-                                 : recorded.translation + rotate(recorded.rotation, range_m * in_body);
-            out.x.push_back(world_origin_.x + at.x);
-            out.y.push_back(world_origin_.y + at.y);
-            out.z.push_back(world_origin_.z + at.z);
-            out.gps_time.push_back(Drive::kBegin_s + time_s);
-            const double speckle = params_.noise_m > 0 ? rng::uniform(key, kSpeckle, 0.95, 1.05) : 1.0;
-            const double level = seen == 0 ? 0.02 : power(r.reflectance, r.cosine, range_m) * speckle;
-            out.intensity.push_back(static_cast<std::uint16_t>(std::min(level, 1.0) * 65535.0));
-            out.label.push_back(seen);
-            out.scan_angle_deg.push_back(static_cast<float>(azimuth_rad * 180 / exact::kPi));
-        }
-    }
-    return rays;
+    Sweep sweep(*this, scene, column_time_s(first), column_time_s(end - 1));
+    std::int64_t columns = 0;
+    for (std::int64_t column = first; column < end; column += every, ++columns)
+        sweep.fire_column(column, out);
+    return columns * static_cast<std::int64_t>(elevations_.size());
 }
 
 }  // namespace citysplat::synth

@@ -63,8 +63,7 @@ class Survey {
     }
 
   private:
-    struct Return;
-    struct Shooter;
+    class Sweep;
     std::int64_t columns_per_chunk() const;
 
     const Drive& drive_;

@@ -30,7 +30,7 @@ void SynthOptions::validate() const {
 }
 
 double calibrate_columns_per_s(const Drive& drive, const Actors& actors, const Scanner& scanner,
-                               double points) {
+                               double points, BlockCache& cache) {
     constexpr double kTrial_s = 60;
     constexpr std::int64_t kTrials = 48, kEvery = 16;
     SurveyParams params;
@@ -39,12 +39,11 @@ double calibrate_columns_per_s(const Drive& drive, const Actors& actors, const S
     const auto usable = static_cast<std::int64_t>(static_cast<double>(trial.chunk_count()) *
                                                   std::min(1.0, kTrial_s / drive.duration_s()));
     const std::int64_t step = std::max<std::int64_t>(1, usable / kTrials);
-    BlockWindow window(drive.params().seed);
     PointBatch batch;
     std::int64_t rays = 0, returns = 0;
     for (std::int64_t chunk = 0; chunk < std::max<std::int64_t>(usable, 1); chunk += step) {
         const auto around = trial.surroundings(chunk);
-        rays += trial.fire(chunk, *window.scene(around.centre, around.cells), batch, kEvery);
+        rays += trial.fire(chunk, *cache.scene(around.centre, around.cells), batch, kEvery);
         returns += static_cast<std::int64_t>(batch.size());
     }
     const double share = static_cast<double>(std::max<std::int64_t>(returns, 1)) / static_cast<double>(rays);
@@ -90,8 +89,7 @@ struct Job {
 /// Fires all chunks of a survey: scenes are made in order, chunks fired in parallel, points handed to `take`
 /// in order. The number of chunks in flight bounds the memory.
 template <class Take>
-void run_survey(const Survey& survey, std::uint64_t seed, const CancelToken& cancel, Take&& take) {
-    BlockWindow window(seed);
+void run_survey(const Survey& survey, BlockCache& cache, const CancelToken& cancel, Take&& take) {
     std::int64_t next = 0;
     const auto in_flight = static_cast<std::size_t>(3 * tbb::this_task_arena::max_concurrency());
     tbb::parallel_pipeline(in_flight,
@@ -106,7 +104,7 @@ void run_survey(const Survey& survey, std::uint64_t seed, const CancelToken& can
                                    auto job = std::make_shared<Job>();
                                    job->chunk = next++;
                                    const auto around = survey.surroundings(job->chunk);
-                                   job->scene = window.scene(around.centre, around.cells);
+                                   job->scene = cache.scene(around.centre, around.cells);
                                    return job;
                                }) &
                                tbb::make_filter<std::shared_ptr<Job>, std::shared_ptr<Job>>(
@@ -188,16 +186,19 @@ TruthFile write_drive(const fs::path& directory, const SynthOptions& options, Pr
     TruthFile truth{options, 0, {}};
     const Drive drive(truth.drive_params());
     const Actors actors(options.seed);
+    BlockCache cache(options.seed);
 
     const auto survey_with = [&](const Scanner& scanner, const std::string& stem, double points) {
-        ScannerRecord record{
-            scanner.name, "trajectory.tum", calibrate_columns_per_s(drive, actors, scanner, points), {}};
+        ScannerRecord record{scanner.name,
+                             "trajectory.tum",
+                             calibrate_columns_per_s(drive, actors, scanner, points, cache),
+                             {}};
         const Survey survey(drive, actors, scanner, truth.survey_params(record.columns_per_s),
                             options.origin_m);
         const int files = options.files > 0 ? options.files : std::max(2, static_cast<int>(points / 1e7));
         CloudWriter writer(directory, options, stem, files, survey.chunk_count());
         Progress::Stage stage(progress, "survey", static_cast<std::uint64_t>(points), "points");
-        run_survey(survey, options.seed, cancel, [&](std::int64_t chunk, const PointBatch& batch) {
+        run_survey(survey, cache, cancel, [&](std::int64_t chunk, const PointBatch& batch) {
             writer.take(chunk, batch);
             truth.points += batch.size();
             stage.advance(batch.size());

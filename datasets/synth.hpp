@@ -68,6 +68,6 @@ TruthFile write_drive(const std::filesystem::path& directory, const SynthOptions
 
 /// Columns per second at which a survey returns about `points` points, from a sparse trial survey.
 double calibrate_columns_per_s(const Drive& drive, const Actors& actors, const Scanner& scanner,
-                               double points);
+                               double points, BlockCache& cache);
 
 }  // namespace citysplat::synth
