@@ -74,6 +74,7 @@ LasRecordDecoder::LasRecordDecoder(const LasHeader& h, std::string file_name, co
       scale_(scaled(h.scale, metres_per_unit)),
       offset_(scaled(h.offset, metres_per_unit)),
       to_metres_(metres_per_unit) {
+    if (!options.labels.empty()) labels_ = std::make_shared<const LabelFile>(options.labels, h.points);
     const Bounds b = widened(h);
     bounds_ = {scaled(b.min, metres_per_unit), scaled(b.max, metres_per_unit)};
     constexpr std::size_t kGpsAt[kLasFormats]{0, 20, 0, 20, 20, 20, 22, 22, 22, 22, 22};
@@ -159,7 +160,7 @@ void LasRecordDecoder::decode(std::span<const std::byte> records, PointBatch& ou
     if (has_gps_time())
         for (std::size_t i = 0; i < count; ++i)
             out.gps_time[at + i] = load_le<double>(records.data() + i * stride_ + gps_at_);
-    if (label_.bytes || has_instance() || has_sensor()) decode_extra(records.data(), count, out, at);
+    if (label_.bytes || instance_.bytes || has_sensor()) decode_extra(records.data(), count, out, at);
 }
 
 std::string LasRecordDecoder::problem_of(const PointBatch& out, std::size_t i) const {
@@ -180,6 +181,7 @@ std::string LasRecordDecoder::problem_of(const PointBatch& out, std::size_t i) c
 }
 
 void LasRecordDecoder::finish(std::uint64_t first_record, PointBatch& out) const {
+    if (labels_) labels_->fill(first_record, out.label, out.instance);
     const std::size_t n = out.size();
     const auto outside = [](double v, double low, double high) { return !(v >= low && v <= high); };
     unsigned any = 0;

@@ -1,9 +1,11 @@
 #pragma once
 
+#include "core/formats/label_file.hpp"
 #include "core/formats/las_header.hpp"
 #include "core/point.hpp"
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -26,7 +28,7 @@ class LasRecordDecoder {
     void finish(std::uint64_t first_record, PointBatch& out) const;
 
     bool has_gps_time() const { return gps_at_ != 0; }
-    bool has_instance() const { return instance_.bytes != 0; }
+    bool has_instance() const { return instance_.bytes != 0 || (labels_ && labels_->has_instances()); }
     bool has_sensor() const { return sensor_[0].bytes != 0; }
 
   private:
@@ -38,7 +40,8 @@ class LasRecordDecoder {
 
     std::string file_name_;
     bool salvage_;
-    bool extended_;  ///< formats 6–10
+    std::shared_ptr<const LabelFile> labels_;  ///< in a file of their own
+    bool extended_;                            ///< formats 6–10
     std::size_t stride_, gps_at_ = 0;
     Vec3d scale_, offset_;  ///< to metres
     Bounds bounds_;         ///< of the header, in metres, widened by the rounding that writers do

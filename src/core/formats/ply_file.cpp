@@ -168,30 +168,6 @@ class PlyHeaderParser {
     std::uint64_t line_ = 0;
 };
 
-/// PLY in text.
-class TextPlyFile : public PointFile {
-  public:
-    TextPlyFile(File file, TextIndex index, TableDecoder decoder, PointFileInfo info, bool salvage)
-        : file_(std::move(file)),
-          index_(std::move(index)),
-          decoder_(std::move(decoder)),
-          info_(std::move(info)),
-          salvage_(salvage) {}
-
-    const PointFileInfo& info() const override { return info_; }
-    std::size_t block_count() const override { return index_.blocks.size(); }
-    void read_block(std::size_t i, PointBatch& out) const override {
-        read_text_block(file_, index_.blocks[i], i * kTextBlockLines, decoder_, salvage_, out);
-    }
-
-  private:
-    File file_;
-    TextIndex index_;
-    TableDecoder decoder_;
-    PointFileInfo info_;
-    bool salvage_;
-};
-
 /// Bytes (binary) or lines (text) of the elements in front of the vertices.
 std::uint64_t size_in_front(const PlyHeader& h, const PlyElement& vertex, const std::string& name) {
     std::uint64_t sum = 0;
@@ -238,12 +214,8 @@ std::unique_ptr<PointFile> open_text_ply(File file, const PlyHeader& h, const Pl
                          std::to_string(index.records) + "; --salvage reads what is there");
     info.points = index.records;
     info.points_lost = vertex.count - index.records;
-    if (decoder.wants_intensity_sample())
-        decoder.choose_intensity_range(
-            sample_text_column(file, index, decoder.column_at(Role::intensity), vertex.properties.size()));
-    decoder.describe(info);
-    return std::make_unique<TextPlyFile>(std::move(file), std::move(index), std::move(decoder),
-                                         std::move(info), options.salvage);
+    return make_text_table_file(std::move(file), std::move(index), std::move(decoder), std::move(info),
+                                options.salvage);
 }
 
 }  // namespace
@@ -253,6 +225,7 @@ std::unique_ptr<PointFile> open_ply(File file, const ReadOptions& options) {
     const PlyHeader h = PlyHeaderParser(file).parse();
     const PlyElement& vertex = find_vertices(h, name);
     TableDecoder decoder(vertex.properties, name, options, {.offset_m = h.offset_m});
+    decoder.use_labels(vertex.count);
     PointFileInfo info;
     constexpr const char* kNames[]{"PLY ascii", "PLY binary_little_endian", "PLY binary_big_endian"};
     info.format = kNames[static_cast<std::size_t>(h.data)];

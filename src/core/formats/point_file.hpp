@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/point.hpp"
+#include "core/trajectory.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -34,6 +35,12 @@ struct ReadOptions {
     std::optional<std::pair<double, double>> intensity_range;
     /// A file of labels for this cloud, one per point (docs/inputs.md); replaces the labels inside.
     std::filesystem::path labels;
+    /// Names of the columns of a text file without a header line, e.g. "x y z intensity label".
+    std::string text_columns;
+    /// The points are those of one scan, in the frame of the sensor at this pose.
+    std::optional<Pose> world_from_sensor;
+    /// When that scan was; becomes the GPS time of points without one.
+    std::optional<double> scan_time_s;
 };
 
 /// What the header of a point file says, after it has been checked against the file.

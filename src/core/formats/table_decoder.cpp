@@ -108,6 +108,7 @@ TableDecoder::TableDecoder(std::vector<Column> columns, std::string file_name, c
     : columns_(std::move(columns)),
       file_name_(std::move(file_name)),
       salvage_(options.salvage),
+      label_path_(options.labels),
       convention_(convention) {
     column_of_.fill(kNone);
     find_roles();
@@ -157,11 +158,15 @@ void TableDecoder::find_roles() {
 void TableDecoder::describe(PointFileInfo& info) const {
     info.has_gps_time = has(Role::gps_time);
     info.has_intensity = has(Role::intensity);
-    info.has_label = has(Role::label);
-    info.has_instance = has(Role::instance);
+    info.has_label = has_label();
+    info.has_instance = has_instance();
     info.has_sensor = has_sensor();
     for (const auto& c : columns_) info.columns.push_back(c.name);
     info.notes.insert(info.notes.end(), notes_.begin(), notes_.end());
+}
+
+void TableDecoder::use_labels(std::uint64_t records) {
+    if (!label_path_.empty()) labels_ = std::make_shared<const LabelFile>(label_path_, records);
 }
 
 bool TableDecoder::wants_intensity_sample() const {
@@ -191,8 +196,8 @@ void TableDecoder::begin(PointBatch& out, std::size_t n) const {
     for (auto* column : {&out.x, &out.y, &out.z}) column->resize(n);
     out.gps_time.resize(has(Role::gps_time) ? n : 0);
     out.intensity.resize(has(Role::intensity) ? n : 0);
-    out.label.resize(has(Role::label) ? n : 0);
-    out.instance.resize(has(Role::instance) ? n : 0);
+    out.label.resize(has_label() ? n : 0);
+    out.instance.resize(has_instance() ? n : 0);
     out.scan_angle_deg.resize(has(Role::scan_angle) ? n : 0);
     out.sensor.resize(has_sensor() ? n : 0);
     out.withheld.resize(has(Role::withheld) ? n : 0);
@@ -289,21 +294,21 @@ std::string TableDecoder::problem_of(const PointBatch& out, std::size_t i) const
             return std::string(1, static_cast<char>('x' + a)) + " = " + number(position[a]) +
                    (std::isfinite(position[a]) ? " is not a coordinate on Earth" : " is not finite");
     if (has(Role::gps_time) && !std::isfinite(out.gps_time[i])) return "the time is not finite";
-    if (has(Role::label) && out.label[i] == kBadLabel)
-        return "the label is not a whole number from 0 to 65534";
+    if (has_label() && out.label[i] == kBadLabel) return "the label is not a whole number from 0 to 65534";
     if (has_sensor() && !(length(out.sensor[i]) <= 2 * kMaxWorld_m))
         return "the sensor position is not on Earth";
     return {};
 }
 
 void TableDecoder::finish(std::uint64_t first_record, PointBatch& out) const {
+    if (labels_) labels_->fill(first_record, out.label, out.instance);
     std::vector<std::uint8_t> bad(out.size());
     bool any = false;
     for (std::size_t i = 0; i < out.size(); ++i) {
         const bool on_earth = std::fabs(out.x[i]) <= kMaxWorld_m && std::fabs(out.y[i]) <= kMaxWorld_m &&
                               std::fabs(out.z[i]) <= kMaxWorld_m;
         const bool no_position = std::isnan(out.x[i]) || std::isnan(out.y[i]) || std::isnan(out.z[i]);
-        const bool plain = !has(Role::gps_time) && !has(Role::label) && !has_sensor();
+        const bool plain = !has(Role::gps_time) && !has_label() && !has_sensor();
         if (on_earth && plain) continue;
         if (no_position && convention_.nan_is_no_return) {
             ++out.no_return;

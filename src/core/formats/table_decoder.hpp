@@ -1,10 +1,12 @@
 #pragma once
 
+#include "core/formats/label_file.hpp"
 #include "core/formats/point_file.hpp"
 #include "core/point.hpp"
 
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -59,10 +61,15 @@ class TableDecoder {
     bool has(Role role) const { return column_of_[static_cast<std::size_t>(role)] != kNone; }
     /// Column::at of a role that is there.
     std::size_t column_at(Role role) const { return columns_[column_of_[static_cast<std::size_t>(role)]].at; }
+    std::size_t column_index(Role role) const { return column_of_[static_cast<std::size_t>(role)]; }
+    bool has_label() const { return labels_ || has(Role::label); }
+    bool has_instance() const { return has(Role::instance) || (labels_ && labels_->has_instances()); }
     bool has_sensor() const { return has(Role::sensor_x) || convention_.constant_sensor; }
     /// has_*, columns and notes of `info`.
     void describe(PointFileInfo& info) const;
 
+    /// Opens the separate file of labels, if the options name one, for `records` records.
+    void use_labels(std::uint64_t records);
     /// Intensity of unknown scale (a float column) is taken as 0…1, 0…255 or 0…65535 by what the first block
     /// holds, unless the options say. Call with the first records before any decoding.
     void choose_intensity_range(std::span<const double> sample);
@@ -97,6 +104,8 @@ class TableDecoder {
     std::array<std::size_t, kRoles> column_of_;
     std::string file_name_;
     bool salvage_;
+    std::filesystem::path label_path_;
+    std::shared_ptr<const LabelFile> labels_;
     TableConvention convention_;
     bool intensity_given_ = false;
     double intensity_low_ = 0, intensity_high_ = 65535;

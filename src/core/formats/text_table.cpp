@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <limits>
 
 namespace citysplat::formats {
 
@@ -44,6 +45,48 @@ void for_each_line(std::string_view text, std::uint64_t number, Use&& use) {
 
 [[noreturn]] void fail(const std::string& file_name, std::uint64_t line, const std::string& what) {
     throw InputError(file_name + ": line " + std::to_string(line) + ": " + what);
+}
+
+class TextTableFile : public PointFile {
+  public:
+    TextTableFile(File file, TextIndex index, TableDecoder decoder, PointFileInfo info, bool salvage)
+        : file_(std::move(file)),
+          index_(std::move(index)),
+          decoder_(std::move(decoder)),
+          info_(std::move(info)),
+          salvage_(salvage) {}
+
+    const PointFileInfo& info() const override { return info_; }
+    std::size_t block_count() const override { return index_.blocks.size(); }
+    void read_block(std::size_t i, PointBatch& out) const override {
+        read_text_block(file_, index_.blocks[i], i * kTextBlockLines, decoder_, salvage_, out);
+    }
+
+  private:
+    File file_;
+    TextIndex index_;
+    TableDecoder decoder_;
+    PointFileInfo info_;
+    bool salvage_;
+};
+
+/// Values of one column of the first block.
+std::vector<double> sample_column(const File& file, const TextIndex& index, std::size_t column,
+                                  std::size_t columns) {
+    std::vector<double> sample, row(columns);
+    if (index.blocks.empty()) return sample;
+    const auto& block = index.blocks.front();
+    const std::string text = read_range(file, block.offset, block.bytes);
+    for_each_line(text, block.first_line, [&](std::string_view line, std::uint64_t number) {
+        if (!is_record(line)) return true;
+        try {
+            if (parse_row(line, row, file.path().string(), number) > column) sample.push_back(row[column]);
+        } catch (const InputError&) {
+            // The block itself will be read later, and complain then.
+        }
+        return true;
+    });
+    return sample;
 }
 
 }  // namespace
@@ -120,48 +163,34 @@ void read_text_block(const File& file, const TextIndex::Block& block, std::uint6
     const std::string name = file.path().string();
     const std::size_t columns = decoder.columns().size();
     std::vector<double> row(columns);
-    decoder.begin(out, block.records);
-    std::size_t i = 0, damaged = 0;
+    decoder.begin(out, static_cast<std::size_t>(block.records));
+    std::size_t i = 0;
     for_each_line(text, block.first_line, [&](std::string_view line, std::uint64_t number) {
-        if (i + damaged == block.records || !is_record(line)) return i + damaged < block.records;
+        if (!is_record(line)) return true;
         try {
             const std::size_t got = parse_row(line, row, name, number);
             if (got != columns)
                 fail(name, number,
                      std::to_string(got) + " numbers; expected " + std::to_string(columns) +
                          " (is the decimal separator a comma?)");
-            decoder.decode_row(row, out, i++);
         } catch (const InputError&) {
             if (!salvage) throw;
-            ++damaged;
+            std::fill(row.begin(), row.end(), std::numeric_limits<double>::infinity());
         }
-        return true;
+        decoder.decode_row(row, out, i);
+        return ++i < block.records;
     });
-    if (damaged) {
-        std::vector<std::uint8_t> unused(out.size());
-        std::fill(unused.begin() + static_cast<std::ptrdiff_t>(i), unused.end(), std::uint8_t{1});
-        out.remove(unused);
-    }
     decoder.finish(first_record, out);
-    out.damaged += damaged;
 }
 
-std::vector<double> sample_text_column(const File& file, const TextIndex& index, std::size_t column,
-                                       std::size_t columns) {
-    std::vector<double> sample, row(columns);
-    if (index.blocks.empty()) return sample;
-    const auto& block = index.blocks.front();
-    const std::string text = read_range(file, block.offset, block.bytes);
-    for_each_line(text, block.first_line, [&](std::string_view line, std::uint64_t number) {
-        if (!is_record(line)) return true;
-        try {
-            if (parse_row(line, row, file.path().string(), number) > column) sample.push_back(row[column]);
-        } catch (const InputError&) {
-            // The block itself will be read later, and complain then.
-        }
-        return true;
-    });
-    return sample;
+std::unique_ptr<PointFile> make_text_table_file(File file, TextIndex index, TableDecoder decoder,
+                                                PointFileInfo info, bool salvage) {
+    if (decoder.wants_intensity_sample())
+        decoder.choose_intensity_range(
+            sample_column(file, index, decoder.column_at(Role::intensity), decoder.columns().size()));
+    decoder.describe(info);
+    return std::make_unique<TextTableFile>(std::move(file), std::move(index), std::move(decoder),
+                                           std::move(info), salvage);
 }
 
 }  // namespace citysplat::formats

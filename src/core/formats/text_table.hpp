@@ -38,8 +38,8 @@ std::size_t parse_row(std::string_view line, std::span<double> out, const std::s
 void read_text_block(const File& file, const TextIndex::Block& block, std::uint64_t first_record,
                      const TableDecoder& decoder, bool salvage, PointBatch& out);
 
-/// Intensities of the first block, for TableDecoder::choose_intensity_range().
-std::vector<double> sample_text_column(const File& file, const TextIndex& index, std::size_t column,
-                                       std::size_t columns);
+/// A PointFile on such records; completes `info`.
+std::unique_ptr<PointFile> make_text_table_file(File file, TextIndex index, TableDecoder decoder,
+                                                PointFileInfo info, bool salvage);
 
 }  // namespace citysplat::formats
