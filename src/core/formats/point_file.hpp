@@ -30,17 +30,17 @@ struct ReadOptions {
     /// (PointFileInfo::points_lost, PointBatch::damaged).
     bool salvage = false;
     /// Assigned to files that do not say; contradicting a file that does is an InputError.
-    std::string crs;
+    std::string crs{};
     /// Values of intensity that become 0 and 65535. Default: by the column's type, see docs/inputs.md.
-    std::optional<std::pair<double, double>> intensity_range;
+    std::optional<std::pair<double, double>> intensity_range{};
     /// A file of labels for this cloud, one per point (docs/inputs.md); replaces the labels inside.
-    std::filesystem::path labels;
+    std::filesystem::path labels{};
     /// Names of the columns of a text file without a header line, e.g. "x y z intensity label".
-    std::string text_columns;
+    std::string text_columns{};
     /// The points are those of one scan, in the frame of the sensor at this pose.
-    std::optional<Pose> world_from_sensor;
+    std::optional<Pose> world_from_sensor{};
     /// When that scan was; becomes the GPS time of points without one.
-    std::optional<double> scan_time_s;
+    std::optional<double> scan_time_s{};
 };
 
 /// What the header of a point file says, after it has been checked against the file.

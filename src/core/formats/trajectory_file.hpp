@@ -21,11 +21,11 @@ struct TrajectoryOptions {
     AngleUnit angles = AngleUnit::from_names;
     /// CSV: names of columns that are not recognised, e.g. {"time", "slice_t"}. Roles: time, x, y, z, roll,
     /// pitch, yaw, heading, qx, qy, qz, qw.
-    std::map<std::string, std::string> columns;
+    std::map<std::string, std::string> columns{};
     /// Added to every time, after the week.
     double time_offset_s = 0;
     /// Times are seconds of this GPS week; makes them seconds since 1980-01-06.
-    std::optional<int> gps_week;
+    std::optional<int> gps_week{};
     /// Then subtracts 10⁹ s: "adjusted standard GPS time", as in LAS files.
     bool adjusted_gps_time = false;
     /// Added to every position.
@@ -33,9 +33,9 @@ struct TrajectoryOptions {
     /// SBET: the projected system of the city (its positions are latitudes and longitudes).
     int epsg = 0;
     /// KITTI: one time per pose; default: times.txt beside the poses, else 10 poses a second.
-    std::filesystem::path times;
+    std::filesystem::path times{};
     /// KITTI: calibration with "Tr:" (camera from sensor); default: calib.txt beside the poses.
-    std::filesystem::path calibration;
+    std::filesystem::path calibration{};
     /// Accept holes in the recording; positions there are interpolated. See find_gap().
     bool allow_gaps = false;
 };

@@ -1,0 +1,91 @@
+#include "citysplat/input_flags.hpp"
+
+#include "core/error.hpp"
+
+#include <CLI/CLI.hpp>
+
+namespace citysplat::cli {
+
+void InputFlags::add_to(CLI::App& verb) {
+    verb.add_option("--units", units_, "coordinates that are not metres: refuse, scale (to metres) or as-is")
+        ->check(CLI::IsMember({"refuse", "scale", "as-is"}))
+        ->capture_default_str();
+    verb.add_option("--crs", crs_, "coordinate system of files that do not say: EPSG:n or WKT");
+    verb.add_option("--labels", labels_,
+                    "labels in files of their own: a folder with one per cloud, or a file");
+    verb.add_option("--columns", columns_,
+                    "names of the columns of text files, e.g. \"x y z intensity label\"");
+    verb.add_option("--intensity-range", intensity_range_, "intensities that become 0 and 65535")
+        ->expected(2)
+        ->type_name("LOW HIGH");
+    verb.add_option("--reader", reader_, "who decodes LAS and LAZ: auto, native or laslib")
+        ->check(CLI::IsMember({"auto", "native", "laslib"}))
+        ->capture_default_str();
+    verb.add_flag("--salvage", salvage_, "leave out and count what is damaged instead of refusing the file");
+}
+
+ReadOptions InputFlags::read_options() const {
+    ReadOptions options;
+    options.units = units_ == "scale"   ? ReadOptions::Units::scale
+                    : units_ == "as-is" ? ReadOptions::Units::as_is
+                                        : ReadOptions::Units::refuse;
+    options.reader = reader_ == "native"   ? ReadOptions::Reader::native
+                     : reader_ == "laslib" ? ReadOptions::Reader::laslib
+                                           : ReadOptions::Reader::automatic;
+    options.salvage = salvage_;
+    options.crs = crs_;
+    options.text_columns = columns_;
+    if (intensity_range_.size() == 2) options.intensity_range = {intensity_range_[0], intensity_range_[1]};
+    return options;
+}
+
+void TrajectoryFlags::add_to(CLI::App& verb) {
+    const auto group = [&verb](CLI::Option* option) { return option->group("Trajectory"); };
+    group(verb.add_option("--trajectory-format", format_, "auto, tum, kitti, csv or sbet"))
+        ->check(CLI::IsMember({"auto", "tum", "kitti", "csv", "sbet"}))
+        ->capture_default_str();
+    group(verb.add_option("--trajectory-columns", columns_,
+                          "CSV columns by role, e.g. time=slice_t heading=kappa_deg"));
+    group(verb.add_option("--angles", angles_,
+                          "unit of CSV angles that are not named _deg or _rad: deg or rad"))
+        ->check(CLI::IsMember({"from-names", "deg", "rad"}));
+    group(verb.add_option("--time-offset", time_offset_s_, "seconds added to the times of the trajectory"))
+        ->type_name("S");
+    group(verb.add_option("--gps-week", gps_week_, "times are seconds of this GPS week"))
+        ->check(CLI::Range(0, 10000));
+    group(verb.add_flag("--adjusted-gps-time", adjusted_, "subtract 10^9 s, as LAS files do"));
+    group(verb.add_option("--trajectory-offset", position_offset_m_, "metres added to its positions"))
+        ->expected(3)
+        ->type_name("X Y Z");
+    group(verb.add_option("--trajectory-epsg", epsg_, "SBET: projected system its latitudes become"));
+    group(verb.add_flag("--allow-gaps", allow_gaps_, "accept holes in the recording"));
+}
+
+TrajectoryOptions TrajectoryFlags::options() const {
+    using Format = TrajectoryOptions::Format;
+    TrajectoryOptions o;
+    o.format = format_ == "tum"     ? Format::tum
+               : format_ == "kitti" ? Format::kitti
+               : format_ == "csv"   ? Format::csv
+               : format_ == "sbet"  ? Format::sbet
+                                    : Format::automatic;
+    o.angles = angles_ == "deg"   ? TrajectoryOptions::AngleUnit::degrees
+               : angles_ == "rad" ? TrajectoryOptions::AngleUnit::radians
+                                  : TrajectoryOptions::AngleUnit::from_names;
+    for (const auto& text : columns_) {
+        const std::size_t equals = text.find('=');
+        if (equals == std::string::npos || equals == 0)
+            throw UsageError("--trajectory-columns " + text + ": expected role=name, e.g. time=slice_t");
+        o.columns[text.substr(0, equals)] = text.substr(equals + 1);
+    }
+    o.time_offset_s = time_offset_s_;
+    if (gps_week_ >= 0) o.gps_week = gps_week_;
+    o.adjusted_gps_time = adjusted_;
+    if (position_offset_m_.size() == 3)
+        o.position_offset_m = {position_offset_m_[0], position_offset_m_[1], position_offset_m_[2]};
+    o.epsg = epsg_;
+    o.allow_gaps = allow_gaps_;
+    return o;
+}
+
+}  // namespace citysplat::cli

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "core/formats/input_list.hpp"
+#include "core/formats/trajectory_file.hpp"
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace citysplat::cli {
+
+/// The flags that say how clouds are read, the same for every verb that reads some (docs/inputs.md).
+class InputFlags {
+  public:
+    void add_to(CLI::App& verb);
+    /// After parsing. Throws UsageError.
+    ReadOptions read_options() const;
+    const std::filesystem::path& labels() const { return labels_; }
+
+  private:
+    std::string units_ = "refuse", reader_ = "auto", crs_, columns_;
+    std::vector<double> intensity_range_;
+    std::filesystem::path labels_;
+    bool salvage_ = false;
+};
+
+/// The flags that say how a trajectory is read. `--trajectory` itself belongs to the verb.
+class TrajectoryFlags {
+  public:
+    void add_to(CLI::App& verb);
+    /// After parsing. Throws UsageError.
+    TrajectoryOptions options() const;
+
+  private:
+    std::string format_ = "auto", angles_ = "from-names";
+    std::vector<std::string> columns_;
+    std::vector<double> position_offset_m_;
+    double time_offset_s_ = 0;
+    int gps_week_ = -1, epsg_ = 0;
+    bool adjusted_ = false, allow_gaps_ = false;
+};
+
+}  // namespace citysplat::cli

@@ -1,0 +1,295 @@
+#include "citysplat/context.hpp"
+#include "citysplat/input_flags.hpp"
+#include "citysplat/verbs.hpp"
+#include "core/bytes.hpp"
+#include "core/class_map.hpp"
+#include "core/error.hpp"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <tbb/blocked_range.h>
+#include <tbb/enumerable_thread_specific.h>
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <memory>
+
+namespace citysplat::cli {
+
+namespace {
+
+/// What the points themselves say; sums and extrema, so that threads may add in any order.
+struct Contents {
+    std::uint64_t points = 0, no_return = 0, damaged = 0, withheld = 0;
+    std::map<std::uint16_t, std::uint64_t> classes;
+    Vec3d min{1e300, 1e300, 1e300}, max{-1e300, -1e300, -1e300};
+    double time_begin_s = 1e300, time_end_s = -1e300;
+    std::uint16_t intensity_min = 65535, intensity_max = 0;
+
+    void add(const PointBatch& b) {
+        points += b.size();
+        no_return += b.no_return;
+        damaged += b.damaged;
+        for (std::size_t i = 0; i < b.size(); ++i) {
+            min = {std::min(min.x, b.x[i]), std::min(min.y, b.y[i]), std::min(min.z, b.z[i])};
+            max = {std::max(max.x, b.x[i]), std::max(max.y, b.y[i]), std::max(max.z, b.z[i])};
+        }
+        for (const double t : b.gps_time)
+            time_begin_s = std::min(time_begin_s, t), time_end_s = std::max(time_end_s, t);
+        for (const auto v : b.intensity)
+            intensity_min = std::min(intensity_min, v), intensity_max = std::max(intensity_max, v);
+        for (const auto v : b.withheld) withheld += v;
+        add_labels(b.label);
+    }
+
+    void add(const Contents& o) {
+        points += o.points, no_return += o.no_return, damaged += o.damaged, withheld += o.withheld;
+        min = {std::min(min.x, o.min.x), std::min(min.y, o.min.y), std::min(min.z, o.min.z)};
+        max = {std::max(max.x, o.max.x), std::max(max.y, o.max.y), std::max(max.z, o.max.z)};
+        time_begin_s = std::min(time_begin_s, o.time_begin_s),
+        time_end_s = std::max(time_end_s, o.time_end_s);
+        intensity_min = std::min(intensity_min, o.intensity_min);
+        intensity_max = std::max(intensity_max, o.intensity_max);
+        for (const auto& [label, count] : o.classes) classes[label] += count;
+    }
+
+  private:
+    void add_labels(const std::vector<std::uint16_t>& labels) {
+        for (std::size_t i = 0; i < labels.size();) {  // labels come in runs
+            std::size_t end = i + 1;
+            while (end < labels.size() && labels[end] == labels[i]) ++end;
+            classes[labels[i]] += end - i;
+            i = end;
+        }
+    }
+};
+
+Contents read_contents(const PointFile& file, const CancelToken& cancel) {
+    tbb::enumerable_thread_specific<std::pair<Contents, PointBatch>> locals;
+    tbb::parallel_for(tbb::blocked_range<std::size_t>(0, file.block_count(), 1), [&](const auto& range) {
+        auto& [contents, batch] = locals.local();
+        for (std::size_t i = range.begin(); i < range.end(); ++i) {
+            cancel.check();
+            file.read_block(i, batch);
+            contents.add(batch);
+        }
+    });
+    Contents all;
+    for (const auto& [contents, batch] : locals) all.add(contents);
+    return all;
+}
+
+nlohmann::json vector_json(Vec3d v) { return {v.x, v.y, v.z}; }
+
+struct FileReport {
+    std::filesystem::path path;
+    PointFileInfo info;
+    Contents contents;
+    bool read = false;
+};
+
+/// The bounds of the points where they were read, of the header otherwise.
+std::optional<Bounds> bounds_of(const FileReport& r) {
+    if (r.read && r.contents.points) return Bounds{r.contents.min, r.contents.max};
+    if (r.info.bounds_known) return r.info.bounds;
+    return std::nullopt;
+}
+
+void add_classes(nlohmann::json& j, const Contents& contents, const ClassMap& map) {
+    j["classes"] = j["class_names"] = nlohmann::json::object();
+    for (const auto& [label, count] : contents.classes) {
+        j["classes"][std::to_string(label)] = count;
+        j["class_names"][std::to_string(label)] = map.at(label).name;
+    }
+}
+
+nlohmann::json to_json(const FileReport& r, const ClassMap& map) {
+    nlohmann::json j{{"file", r.path.string()},
+                     {"format", r.info.format},
+                     {"points", r.read ? r.contents.points : r.info.points},
+                     {"crs", r.info.crs},
+                     {"crs_name", r.info.crs_name},
+                     {"unit", r.info.unit},
+                     {"metres_per_unit", r.info.metres_per_unit},
+                     {"columns", r.info.columns},
+                     {"has_gps_time", r.info.has_gps_time},
+                     {"has_intensity", r.info.has_intensity},
+                     {"has_label", r.info.has_label},
+                     {"has_sensor", r.info.has_sensor},
+                     {"has_instance", r.info.has_instance},
+                     {"points_lost", r.info.points_lost + r.contents.damaged},
+                     {"no_return", r.contents.no_return},
+                     {"withheld", r.contents.withheld},
+                     {"notes", r.info.notes}};
+    j["bounds"] = nullptr;
+    if (const auto b = bounds_of(r))
+        j["bounds"] = {{"min", vector_json(b->min)}, {"max", vector_json(b->max)}};
+    add_classes(j, r.contents, map);
+    if (r.contents.time_begin_s <= r.contents.time_end_s)
+        j["gps_time"] = {r.contents.time_begin_s, r.contents.time_end_s};
+    return j;
+}
+
+std::string fixed(double v, int decimals) {
+    char text[64];
+    std::snprintf(text, sizeof text, "%.*f", decimals, v);
+    return text;
+}
+
+void line(std::string& out, std::string_view name, const std::string& value) {
+    out +=
+        "  " + std::string(name) + std::string(name.size() < 14 ? 14 - name.size() : 1, ' ') + value + "\n";
+}
+
+std::string yes_no(std::initializer_list<std::pair<const char*, bool>> columns) {
+    std::string have;
+    for (const auto& [name, there] : columns)
+        if (there) have += (have.empty() ? "" : ", ") + std::string(name);
+    return have.empty() ? "positions only" : have;
+}
+
+std::string page(const FileReport& r, const ClassMap& map) {
+    const PointFileInfo& i = r.info;
+    const Contents& c = r.contents;
+    std::string out = r.path.string() + "\n";
+    line(out, "format", i.format);
+    line(out, "points", format_count(r.read ? c.points : i.points));
+    if (const std::uint64_t lost = i.points_lost + c.damaged)
+        line(out, "lost", format_count(lost) + " damaged or missing points");
+    if (c.no_return) line(out, "no return", format_count(c.no_return) + " records without a position");
+    if (c.withheld) line(out, "withheld", format_count(c.withheld) + " points marked as deleted");
+    line(out, "system",
+         i.crs.empty()        ? "not stated in the file"
+         : i.crs_name.empty() ? i.crs.substr(0, 70)
+                              : i.crs_name);
+    line(out, "unit", i.unit == "metre" && i.crs.empty() ? "metre (assumed)" : i.unit);
+    if (const auto b = bounds_of(r)) {
+        const Vec3d size = b->max - b->min;
+        const int decimals = i.metres_per_unit == 0 ? 7 : 3;
+        line(out, "x",
+             fixed(b->min.x, decimals) + " to " + fixed(b->max.x, decimals) + "  (" +
+                 fixed(size.x, decimals) + ")");
+        line(out, "y",
+             fixed(b->min.y, decimals) + " to " + fixed(b->max.y, decimals) + "  (" +
+                 fixed(size.y, decimals) + ")");
+        line(out, "z", fixed(b->min.z, 3) + " to " + fixed(b->max.z, 3) + "  (" + fixed(size.z, 3) + ")");
+        const double area = size.x * size.y * i.metres_per_unit * i.metres_per_unit;
+        if (area > 0 && c.points)
+            line(out, "density",
+                 fixed(static_cast<double>(c.points) / area, 1) + " points per m² of the bounding box");
+    }
+    if (c.time_begin_s <= c.time_end_s)
+        line(out, "GPS time",
+             fixed(c.time_begin_s, 3) + " to " + fixed(c.time_end_s, 3) + "  (" +
+                 fixed(c.time_end_s - c.time_begin_s, 3) + " s)");
+    if (i.has_intensity && c.points)
+        line(out, "intensity",
+             std::to_string(c.intensity_min) + " to " + std::to_string(c.intensity_max) + " of 65535");
+    line(out, "has",
+         yes_no({{"GPS time", i.has_gps_time},
+                 {"intensity", i.has_intensity},
+                 {"classes", i.has_label},
+                 {"instances", i.has_instance},
+                 {"sensor positions", i.has_sensor}}));
+    std::string columns;
+    for (const auto& name : i.columns) columns += (columns.empty() ? "" : " ") + name;
+    if (!columns.empty()) line(out, "columns", columns);
+    for (const auto& [label, count] : c.classes)
+        line(out, "class " + std::to_string(label), format_count(count) + "  " + map.at(label).name);
+    for (const auto& note : i.notes) line(out, "note", note);
+    return out;
+}
+
+/// Many files: one JSON object for all, sums on top.
+nlohmann::json summary(const std::vector<FileReport>& reports, const std::vector<std::string>& errors,
+                       const ClassMap& map) {
+    nlohmann::json files = nlohmann::json::array();
+    Contents all;
+    std::optional<Bounds> bounds;
+    std::uint64_t points = 0, lost = 0;
+    std::string format;
+    for (const auto& r : reports) {
+        files.push_back(to_json(r, map));
+        all.add(r.contents);
+        points += r.read ? r.contents.points : r.info.points;
+        lost += r.info.points_lost + r.contents.damaged;
+        format = format.empty() || format == r.info.format ? r.info.format : "several";
+        if (const auto b = bounds_of(r)) {
+            if (!bounds) bounds = b;
+            bounds->min = {std::min(bounds->min.x, b->min.x), std::min(bounds->min.y, b->min.y),
+                           std::min(bounds->min.z, b->min.z)};
+            bounds->max = {std::max(bounds->max.x, b->max.x), std::max(bounds->max.y, b->max.y),
+                           std::max(bounds->max.z, b->max.z)};
+        }
+    }
+    nlohmann::json j = files.size() == 1 && errors.empty() ? files[0] : nlohmann::json::object();
+    j["points"] = points;
+    j["points_lost"] = lost;
+    j["format"] = format;
+    j["bounds"] = nullptr;
+    if (bounds) j["bounds"] = {{"min", vector_json(bounds->min)}, {"max", vector_json(bounds->max)}};
+    add_classes(j, all, map);
+    j["files"] = std::move(files);
+    j["errors"] = errors;
+    return j;
+}
+
+struct Options {
+    std::vector<std::string> inputs;
+    std::string classes = "asprs";
+    bool header_only = false;
+    InputFlags flags;
+};
+
+void run(const Options& o, Context& context) {
+    const ClassMap map = ClassMap::load(o.classes);
+    ReadOptions read = o.flags.read_options();
+    if (read.units == ReadOptions::Units::refuse) read.units = ReadOptions::Units::as_is;
+    const auto sources = expand_inputs(o.inputs, o.flags.labels());
+    std::vector<FileReport> reports;
+    std::vector<std::string> errors;
+    std::string text;
+    {
+        Progress::Stage stage(context.progress(), "reading", sources.size(), "files");
+        for (const auto& source : sources) {
+            context.cancel().check();
+            try {
+                const auto file = source.open(read);
+                FileReport report{source.path, file->info(), {}, !o.header_only};
+                if (report.read) report.contents = read_contents(*file, context.cancel());
+                text += page(report, map);
+                reports.push_back(std::move(report));
+            } catch (const Error& e) {
+                if (sources.size() == 1 || e.kind() == ErrorKind::interrupted || e.kind() == ErrorKind::usage)
+                    throw;
+                errors.emplace_back(e.what());
+            }
+            stage.advance(1);
+        }
+    }
+    context.result(summary(reports, errors, map), text);
+    for (const auto& e : errors) context.warn(e);
+    if (!errors.empty())
+        throw InputError(std::to_string(errors.size()) + " of " + std::to_string(sources.size()) +
+                         " files cannot be read, see above");
+}
+
+}  // namespace
+
+void add_info(CLI::App& app, Context& context) {
+    auto* verb = app.add_subcommand(
+        "info", "What is in point files: format, count, bounds, classes, coordinate system");
+    verb->fallthrough();
+    auto options = std::make_shared<Options>();
+    verb->add_option("INPUT", options->inputs, "files, folders, patterns or @lists")->required();
+    verb->add_option("--classes", options->classes, "class map that names the labels")->capture_default_str();
+    verb->add_flag("--header-only", options->header_only, "do not read the points");
+    options->flags.add_to(*verb);
+    verb->footer("Example: citysplat info drive/*.laz --json");
+    verb->callback([options, &context] { run(*options, context); });
+}
+
+}  // namespace citysplat::cli
