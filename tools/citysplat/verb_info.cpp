@@ -86,6 +86,7 @@ nlohmann::json vector_json(Vec3d v) { return {v.x, v.y, v.z}; }
 
 struct FileReport {
     std::filesystem::path path;
+    ClassMap map;
     PointFileInfo info;
     Contents contents;
     bool read = false;
@@ -106,7 +107,7 @@ void add_classes(nlohmann::json& j, const Contents& contents, const ClassMap& ma
     }
 }
 
-nlohmann::json to_json(const FileReport& r, const ClassMap& map) {
+nlohmann::json to_json(const FileReport& r) {
     nlohmann::json j{{"file", r.path.string()},
                      {"format", r.info.format},
                      {"points", r.read ? r.contents.points : r.info.points},
@@ -127,7 +128,7 @@ nlohmann::json to_json(const FileReport& r, const ClassMap& map) {
     j["bounds"] = nullptr;
     if (const auto b = bounds_of(r))
         j["bounds"] = {{"min", vector_json(b->min)}, {"max", vector_json(b->max)}};
-    add_classes(j, r.contents, map);
+    add_classes(j, r.contents, r.map);
     if (r.contents.time_begin_s <= r.contents.time_end_s)
         j["gps_time"] = {r.contents.time_begin_s, r.contents.time_end_s};
     return j;
@@ -151,12 +152,13 @@ std::string yes_no(std::initializer_list<std::pair<const char*, bool>> columns) 
     return have.empty() ? "positions only" : have;
 }
 
-std::string page(const FileReport& r, const ClassMap& map) {
+std::string page(const FileReport& r) {
     const PointFileInfo& i = r.info;
     const Contents& c = r.contents;
     std::string out = r.path.string() + "\n";
     line(out, "format", i.format);
     line(out, "points", format_count(r.read ? c.points : i.points));
+    if (i.points == 0) line(out, "note", "the file holds no points");
     if (const std::uint64_t lost = i.points_lost + c.damaged)
         line(out, "lost", format_count(lost) + " damaged or missing points");
     if (c.no_return) line(out, "no return", format_count(c.no_return) + " records without a position");
@@ -198,21 +200,20 @@ std::string page(const FileReport& r, const ClassMap& map) {
     for (const auto& name : i.columns) columns += (columns.empty() ? "" : " ") + name;
     if (!columns.empty()) line(out, "columns", columns);
     for (const auto& [label, count] : c.classes)
-        line(out, "class " + std::to_string(label), format_count(count) + "  " + map.at(label).name);
+        line(out, "class " + std::to_string(label), format_count(count) + "  " + r.map.at(label).name);
     for (const auto& note : i.notes) line(out, "note", note);
     return out;
 }
 
 /// Many files: one JSON object for all, sums on top.
-nlohmann::json summary(const std::vector<FileReport>& reports, const std::vector<std::string>& errors,
-                       const ClassMap& map) {
+nlohmann::json summary(const std::vector<FileReport>& reports, const std::vector<std::string>& errors) {
     nlohmann::json files = nlohmann::json::array();
     Contents all;
     std::optional<Bounds> bounds;
     std::uint64_t points = 0, lost = 0;
     std::string format;
     for (const auto& r : reports) {
-        files.push_back(to_json(r, map));
+        files.push_back(to_json(r));
         all.add(r.contents);
         points += r.read ? r.contents.points : r.info.points;
         lost += r.info.points_lost + r.contents.damaged;
@@ -231,21 +232,27 @@ nlohmann::json summary(const std::vector<FileReport>& reports, const std::vector
     j["format"] = format;
     j["bounds"] = nullptr;
     if (bounds) j["bounds"] = {{"min", vector_json(bounds->min)}, {"max", vector_json(bounds->max)}};
-    add_classes(j, all, map);
+    add_classes(j, all, reports.empty() ? ClassMap() : reports.front().map);
     j["files"] = std::move(files);
     j["errors"] = errors;
     return j;
 }
 
+/// The map the user names, or the usual one of the format.
+ClassMap map_for(const PointFileInfo& info, const std::string& wanted) {
+    if (!wanted.empty()) return ClassMap::load(wanted);
+    if (info.format.starts_with("LA")) return ClassMap::load("asprs");
+    return info.format.starts_with("KITTI") ? ClassMap::load("semantic_kitti") : ClassMap();
+}
+
 struct Options {
     std::vector<std::string> inputs;
-    std::string classes = "asprs";
+    std::string classes;
     bool header_only = false;
     InputFlags flags;
 };
 
 void run(const Options& o, Context& context) {
-    const ClassMap map = ClassMap::load(o.classes);
     ReadOptions read = o.flags.read_options();
     if (read.units == ReadOptions::Units::refuse) read.units = ReadOptions::Units::as_is;
     const auto sources = expand_inputs(o.inputs, o.flags.labels());
@@ -258,9 +265,10 @@ void run(const Options& o, Context& context) {
             context.cancel().check();
             try {
                 const auto file = source.open(read);
-                FileReport report{source.path, file->info(), {}, !o.header_only};
+                FileReport report{
+                    source.path, map_for(file->info(), o.classes), file->info(), {}, !o.header_only};
                 if (report.read) report.contents = read_contents(*file, context.cancel());
-                text += page(report, map);
+                text += page(report);
                 reports.push_back(std::move(report));
             } catch (const Error& e) {
                 if (sources.size() == 1 || e.kind() == ErrorKind::interrupted || e.kind() == ErrorKind::usage)
@@ -270,7 +278,7 @@ void run(const Options& o, Context& context) {
             stage.advance(1);
         }
     }
-    context.result(summary(reports, errors, map), text);
+    context.result(summary(reports, errors), text);
     for (const auto& e : errors) context.warn(e);
     if (!errors.empty())
         throw InputError(std::to_string(errors.size()) + " of " + std::to_string(sources.size()) +
@@ -285,7 +293,8 @@ void add_info(CLI::App& app, Context& context) {
     verb->fallthrough();
     auto options = std::make_shared<Options>();
     verb->add_option("INPUT", options->inputs, "files, folders, patterns or @lists")->required();
-    verb->add_option("--classes", options->classes, "class map that names the labels")->capture_default_str();
+    verb->add_option("--classes", options->classes,
+                     "class map that names the labels (default: asprs for LAS, semantic_kitti for KITTI)");
     verb->add_flag("--header-only", options->header_only, "do not read the points");
     options->flags.add_to(*verb);
     verb->footer("Example: citysplat info drive/*.laz --json");

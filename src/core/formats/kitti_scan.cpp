@@ -49,14 +49,12 @@ std::unique_ptr<PointFile> open_kitti_scan(File file, const ReadOptions& options
         throw InputError(name + ": " + std::to_string(size) +
                          " bytes are not a whole number of KITTI points of 16 bytes; --salvage reads the " +
                          std::to_string(size / kStride) + " whole ones");
-    ReadOptions own = options;
-    if (!own.intensity_range) own.intensity_range = {0.0, 1.0};
     const BinaryTable table{0, size / kStride, kStride, false};
     TableDecoder decoder({{"x", Scalar::f32, 0},
                           {"y", Scalar::f32, 4},
                           {"z", Scalar::f32, 8},
                           {"reflectance", Scalar::f32, 12}},
-                         name, own);
+                         name, options);
     decoder.use_labels(table.records);
     inspect_first_records(file, table, decoder);
     PointFileInfo info;

@@ -12,6 +12,7 @@ namespace citysplat::formats {
 namespace {
 
 constexpr std::uint64_t kBlockPoints = 1 << 16;
+constexpr std::uint64_t kLookPoints = 1000;
 constexpr std::size_t kReadBytes = std::size_t{256} << 10;  ///< of a block at a time: stays in the L2 cache
 
 PointFileInfo info_of(const LasHeader& h, const LasRecordDecoder& decoder, const Crs& crs) {
@@ -80,6 +81,13 @@ std::unique_ptr<PointFile> open_las(File file, const ReadOptions& options) {
     LasRecordDecoder decoder(header, name, options, crs.scale_to_deliver(options, name));
     PointFileInfo info = info_of(header, decoder, crs);
     if (header.compressed) throw UnavailableError(name + ": compressed LAZ, which this build cannot decode");
+    std::vector<std::byte> first(static_cast<std::size_t>(std::min(info.points, kLookPoints)) *
+                                 header.record_bytes);
+    file.read_at(header.points_offset, first);
+    if (auto note = decoder.check_bounds(first)) {
+        info.notes.push_back(std::move(*note));
+        info.bounds_known = false;
+    }
     return std::make_unique<LasFile>(std::move(file), std::move(header), std::move(decoder), std::move(info));
 }
 

@@ -76,6 +76,7 @@ LasRecordDecoder::LasRecordDecoder(const LasHeader& h, std::string file_name, co
       to_metres_(metres_per_unit) {
     if (!options.labels.empty()) labels_ = std::make_shared<const LabelFile>(options.labels, h.points);
     const Bounds b = widened(h);
+    furthest_ = options.units == ReadOptions::Units::as_is ? 1e300 : kMaxWorld_m;
     bounds_ = {scaled(b.min, metres_per_unit), scaled(b.max, metres_per_unit)};
     constexpr std::size_t kGpsAt[kLasFormats]{0, 20, 0, 20, 20, 20, 22, 22, 22, 22, 22};
     gps_at_ = kGpsAt[h.point_format];
@@ -169,15 +170,31 @@ std::string LasRecordDecoder::problem_of(const PointBatch& out, std::size_t i) c
     const double high[3]{bounds_.max.x, bounds_.max.y, bounds_.max.z};
     for (std::size_t a = 0; a < 3; ++a) {
         const std::string value = std::string(1, static_cast<char>('x' + a)) + " = " + number(position[a]);
-        if (!(std::fabs(position[a]) <= kMaxWorld_m)) return value + " is not a coordinate on Earth";
+        if (!(std::fabs(position[a]) <= furthest_)) return value + " is not a coordinate on Earth";
         if (position[a] < low[a] || position[a] > high[a])
             return value + " lies outside the bounds of the header, " + number(low[a]) + " to " +
                    number(high[a]);
     }
     if (has_gps_time() && !std::isfinite(out.gps_time[i])) return "the GPS time is not finite";
-    if (has_sensor() && !(length(out.sensor[i]) <= 2 * kMaxWorld_m))
+    if (has_sensor() && !(length(out.sensor[i]) <= 2 * furthest_))
         return "the sensor position is not on Earth";
     return {};
+}
+
+std::optional<std::string> LasRecordDecoder::check_bounds(std::span<const std::byte> first_records) {
+    PointBatch batch;
+    begin(batch, first_records.size() / stride_);
+    decode(first_records, batch, 0);
+    std::size_t outside = 0;
+    for (std::size_t i = 0; i < batch.size(); ++i)
+        outside +=
+            !(batch.x[i] >= bounds_.min.x && batch.x[i] <= bounds_.max.x && batch.y[i] >= bounds_.min.y &&
+              batch.y[i] <= bounds_.max.y && batch.z[i] >= bounds_.min.z && batch.z[i] <= bounds_.max.z);
+    if (2 * outside <= batch.size()) return std::nullopt;
+    constexpr double kAnywhere = 1e300;
+    bounds_ = {{-kAnywhere, -kAnywhere, -kAnywhere}, {kAnywhere, kAnywhere, kAnywhere}};
+    return "the bounds in the header are wrong (" + std::to_string(outside) + " of the first " +
+           std::to_string(batch.size()) + " points lie outside) and are not used";
 }
 
 void LasRecordDecoder::finish(std::uint64_t first_record, PointBatch& out) const {
@@ -191,11 +208,11 @@ void LasRecordDecoder::finish(std::uint64_t first_record, PointBatch& out) const
                static_cast<unsigned>(outside(out.z[i], bounds_.min.z, bounds_.max.z));
     if (has_gps_time())
         for (const double t : out.gps_time) any |= static_cast<unsigned>(!std::isfinite(t));
-    const auto off_earth = [](Vec3d low, Vec3d high) {
+    const auto off_earth = [furthest = furthest_](Vec3d low, Vec3d high) {
         double far = 0;
         for (const double v : {low.x, low.y, low.z, high.x, high.y, high.z})
             far = std::max(far, std::fabs(v));
-        return !(far <= kMaxWorld_m);
+        return !(far <= furthest);
     };
     if (!any && !has_sensor() && !off_earth(bounds_.min, bounds_.max)) return;
 

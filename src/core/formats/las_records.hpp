@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -27,6 +28,10 @@ class LasRecordDecoder {
     /// salvage such points are removed and counted.
     void finish(std::uint64_t first_record, PointBatch& out) const;
 
+    /// Looks at the first records: when most lie outside the header's bounds, it is the header that is wrong,
+    /// and the bounds are not used. Returns a note then. Call before any other thread decodes.
+    std::optional<std::string> check_bounds(std::span<const std::byte> first_records);
+
     bool has_gps_time() const { return gps_at_ != 0; }
     bool has_instance() const { return instance_.bytes != 0 || (labels_ && labels_->has_instances()); }
     bool has_sensor() const { return sensor_[0].bytes != 0; }
@@ -45,6 +50,7 @@ class LasRecordDecoder {
     std::size_t stride_, gps_at_ = 0;
     Vec3d scale_, offset_;  ///< to metres
     Bounds bounds_;         ///< of the header, in metres, widened by the rounding that writers do
+    double furthest_;       ///< a coordinate beyond this is damage
     Vec3d to_metres_;
     LasExtraField label_, instance_, sensor_[3];
 };

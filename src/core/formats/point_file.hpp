@@ -19,7 +19,8 @@ struct Bounds {
 
 /// How an input is to be read. Everything here can change results.
 struct ReadOptions {
-    /// Coordinates that are not metres: refused, scaled to metres, or delivered as they are (for `info`).
+    /// Coordinates that are not metres: refused, scaled to metres, or delivered as they are. The last is for
+    /// looking at files; it also lets coordinates pass that are not on Earth.
     enum class Units { refuse, scale, as_is };
     /// Which library decodes LAS and LAZ. `automatic`: our own reader, LASlib where that cannot.
     enum class Reader { automatic, native, laslib };

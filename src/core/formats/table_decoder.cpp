@@ -108,6 +108,7 @@ TableDecoder::TableDecoder(std::vector<Column> columns, std::string file_name, c
     : columns_(std::move(columns)),
       file_name_(std::move(file_name)),
       salvage_(options.salvage),
+      furthest_(options.units == ReadOptions::Units::as_is ? 1e300 : kMaxWorld_m),
       label_path_(options.labels),
       convention_(convention) {
     column_of_.fill(kNone);
@@ -290,12 +291,12 @@ std::vector<double> TableDecoder::values_of(Role role, std::span<const std::byte
 std::string TableDecoder::problem_of(const PointBatch& out, std::size_t i) const {
     const double position[3]{out.x[i], out.y[i], out.z[i]};
     for (std::size_t a = 0; a < 3; ++a)
-        if (!(std::fabs(position[a]) <= kMaxWorld_m))
+        if (!(std::fabs(position[a]) <= furthest_))
             return std::string(1, static_cast<char>('x' + a)) + " = " + number(position[a]) +
                    (std::isfinite(position[a]) ? " is not a coordinate on Earth" : " is not finite");
     if (has(Role::gps_time) && !std::isfinite(out.gps_time[i])) return "the time is not finite";
     if (has_label() && out.label[i] == kBadLabel) return "the label is not a whole number from 0 to 65534";
-    if (has_sensor() && !(length(out.sensor[i]) <= 2 * kMaxWorld_m))
+    if (has_sensor() && !(length(out.sensor[i]) <= 2 * furthest_))
         return "the sensor position is not on Earth";
     return {};
 }
@@ -305,8 +306,8 @@ void TableDecoder::finish(std::uint64_t first_record, PointBatch& out) const {
     std::vector<std::uint8_t> bad(out.size());
     bool any = false;
     for (std::size_t i = 0; i < out.size(); ++i) {
-        const bool on_earth = std::fabs(out.x[i]) <= kMaxWorld_m && std::fabs(out.y[i]) <= kMaxWorld_m &&
-                              std::fabs(out.z[i]) <= kMaxWorld_m;
+        const bool on_earth = std::fabs(out.x[i]) <= furthest_ && std::fabs(out.y[i]) <= furthest_ &&
+                              std::fabs(out.z[i]) <= furthest_;
         const bool no_position = std::isnan(out.x[i]) || std::isnan(out.y[i]) || std::isnan(out.z[i]);
         const bool plain = !has(Role::gps_time) && !has_label() && !has_sensor();
         if (on_earth && plain) continue;

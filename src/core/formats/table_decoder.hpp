@@ -104,6 +104,7 @@ class TableDecoder {
     std::array<std::size_t, kRoles> column_of_;
     std::string file_name_;
     bool salvage_;
+    double furthest_;  ///< a coordinate beyond this is damage
     std::filesystem::path label_path_;
     std::shared_ptr<const LabelFile> labels_;
     TableConvention convention_;
