@@ -1,0 +1,187 @@
+#include "tiling/build_inputs.hpp"
+
+#include "core/bytes.hpp"
+#include "core/error.hpp"
+
+#include <map>
+#include <set>
+
+namespace citysplat::tiling {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Room that an input needs on disk while it is read: its archive, and the spilled points of the worst case.
+std::uint64_t disk_bytes_for(std::uint64_t points, std::uint64_t memory_bytes) {
+    const std::uint64_t raw = points * sizeof(TilePoint);
+    return raw / 2 + (raw > memory_bytes / 2 ? raw : 0);
+}
+
+class InputResolver {
+  public:
+    InputResolver(Catalog& catalog, ObjectStore& store, const BuildOptions& options,
+                  const CancelToken& cancel, Progress& progress, BuildReport& report)
+        : catalog_(catalog),
+          store_(store),
+          options_(options),
+          cancel_(cancel),
+          progress_(progress),
+          report_(report) {}
+
+    std::vector<InputRow> run() {
+        list_inputs();
+        std::vector<InputRow> rows;
+        for (auto& [path, row] : rows_) {
+            cancel_.check();
+            if (resolve(row)) rows.push_back(row);
+        }
+        drop_renamed(rows);
+        report_.inputs = rows.size();
+        return rows;
+    }
+
+  private:
+    /// The inputs of the latest generation, changed by what the options say. New ones have no source yet.
+    void list_inputs() {
+        if (const auto latest = catalog_.latest())
+            for (InputRow& row : catalog_.inputs(latest->id)) rows_.emplace(row.path, row);
+        for (const fs::path& path : options_.remove)
+            if (rows_.erase(input_name(path)) == 0)
+                throw UsageError("--remove " + path.string() +
+                                 ": the city has no such input; citysplat status -v "
+                                 "lists them");
+        for (const BuildInput& input : options_.inputs) {
+            const std::string name = input_name(input.path);
+            named_.insert(name);
+            InputRow& row = rows_[name];
+            row.path = name;
+            if (!input.trajectory.empty()) {
+                const std::string trajectory = input_name(input.trajectory);
+                if (row.trajectory != trajectory) row.trajectory_stamp = {};
+                row.trajectory = trajectory;
+            }
+        }
+    }
+
+    /// Brings one row up to date. False when there is nothing to be had from it.
+    bool resolve(InputRow& row) {
+        const bool known = row.source != 0;
+        if (!fs::exists(row.path)) {
+            if (named_.contains(row.path)) stamp_of(row.path);  // throws the system's words
+            gone_.insert(row.path);
+            check_archive(row);
+            return true;
+        }
+        const FileStamp stamp = stamp_of(row.path);
+        const bool same_trajectory = row.trajectory.empty() || !fs::exists(row.trajectory) ||
+                                     stamp_of(row.trajectory) == row.trajectory_stamp;
+        if (known && stamp == row.stamp && same_trajectory && archive_is_there(row.source)) return true;
+        const SourceTrajectory* trajectory = nullptr;
+        if (!row.trajectory.empty()) {
+            row.trajectory_stamp = stamp_of(row.trajectory);
+            trajectory = &load_trajectory(row.trajectory);
+        }
+        row.stamp = stamp;
+        row.source = find_by_content(row.path, stamp, trajectory);
+        if (row.source == 0) {
+            if (options_.dry_run) return predict(row);
+            row.source = read_source(row.path, trajectory);
+        }
+        return true;
+    }
+
+    bool archive_is_there(std::int64_t source) {
+        const SourceRow row = catalog_.source(source);
+        return store_.size_of(row.object) == row.object_bytes;
+    }
+
+    void check_archive(const InputRow& row) {
+        if (archive_is_there(row.source)) return;
+        throw CorruptionError("the points of " + row.path +
+                              " are missing from the city and the file itself is gone; put the file back, or "
+                              "build with --remove " +
+                              row.path);
+    }
+
+    const SourceTrajectory& load_trajectory(const std::string& path) {
+        const auto found = trajectories_.find(path);
+        if (found != trajectories_.end()) return found->second;
+        return trajectories_.emplace(path, SourceTrajectory(options_.load_trajectory(path))).first->second;
+    }
+
+    /// Touched and renamed files are found by their bytes. A file of a size never seen is not read for it.
+    std::int64_t find_by_content(const std::string& path, const FileStamp& stamp,
+                                 const SourceTrajectory* trajectory) {
+        if (!catalog_.has_content(stamp.size)) return 0;
+        ++report_.inputs_hashed;
+        const auto source = catalog_.find_source(source_identity(hash_file(path, cancel_), trajectory));
+        return source && archive_is_there(source->id) ? source->id : 0;
+    }
+
+    std::int64_t read_source(const std::string& path, const SourceTrajectory* trajectory) {
+        const auto file = options_.open(path);
+        const std::uint64_t needed = disk_bytes_for(file->info().points, options_.memory_bytes);
+        const std::uint64_t free = free_disk_bytes(store_.paths().root());
+        if (needed > free)
+            throw ResourceError("reading " + path + " needs about " + format_bytes(needed) + " in " +
+                                store_.paths().root().string() + ", which has " + format_bytes(free) +
+                                "; free some space and run the same command again");
+        Progress::Stage stage(progress_, "read " + fs::path(path).filename().string(), file->info().points,
+                              "pts");
+        Partitioned result =
+            partition(path, *file, trajectory, store_, options_.memory_bytes, cancel_, stage);
+        store_.flush();
+        ++report_.inputs_read;
+        report_.spilled_bytes += result.spilled_bytes;
+        const PointCounts& counts = result.source.counts;
+        if (trajectory && counts.kept > 0 && counts.without_sensor >= counts.accepted())
+            report_.warnings.push_back(path +
+                                       ": no point has a GPS time within the trajectory; normals will not be "
+                                       "oriented to the sensor");
+        return catalog_.add_source(result.source, result.segments);
+    }
+
+    bool predict(const InputRow& row) {
+        const auto file = options_.open(row.path);
+        ++report_.inputs_read;
+        report_.points.read += file->info().points;
+        report_.predicted_disk_bytes += disk_bytes_for(file->info().points, options_.memory_bytes);
+        return false;
+    }
+
+    /// A file that is gone while another input has its content has been renamed; otherwise its points stay.
+    void drop_renamed(std::vector<InputRow>& rows) {
+        std::set<std::int64_t> present;
+        for (const InputRow& row : rows)
+            if (!gone_.contains(row.path)) present.insert(row.source);
+        std::erase_if(rows, [&](const InputRow& row) {
+            return gone_.contains(row.path) && present.contains(row.source);
+        });
+        for (const InputRow& row : rows)
+            if (gone_.contains(row.path))
+                report_.warnings.push_back(row.path +
+                                           " is gone; its points stay in the city (--remove takes them out)");
+    }
+
+    Catalog& catalog_;
+    ObjectStore& store_;
+    const BuildOptions& options_;
+    const CancelToken& cancel_;
+    Progress& progress_;
+    BuildReport& report_;
+    std::map<std::string, InputRow> rows_;
+    std::set<std::string> named_, gone_;
+    std::map<std::string, SourceTrajectory> trajectories_;
+};
+
+}  // namespace
+
+std::string input_name(const fs::path& path) { return fs::weakly_canonical(fs::absolute(path)).string(); }
+
+std::vector<InputRow> resolve_inputs(Catalog& catalog, ObjectStore& store, const BuildOptions& options,
+                                     const CancelToken& cancel, Progress& progress, BuildReport& report) {
+    return InputResolver(catalog, store, options, cancel, progress, report).run();
+}
+
+}  // namespace citysplat::tiling

@@ -1,0 +1,436 @@
+#include "tiling/catalog.hpp"
+
+#include "core/error.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace citysplat::tiling {
+
+namespace {
+
+/// The schema, statement by statement in the order SQLite lists it. What is on disk must equal this text.
+constexpr std::array<const char*, 9> kSchema{
+    "CREATE TABLE generation(id INTEGER PRIMARY KEY, created_s INTEGER NOT NULL, note TEXT NOT NULL,"
+    " tile_size_m INTEGER NOT NULL, parameters_key BLOB NOT NULL, parameters TEXT NOT NULL,"
+    " classes TEXT NOT NULL, crs TEXT NOT NULL, radius_m REAL NOT NULL, error_m REAL NOT NULL,"
+    " density REAL NOT NULL, samples INTEGER NOT NULL, now_radius_m REAL NOT NULL, now_error_m REAL NOT NULL,"
+    " now_density REAL NOT NULL, now_samples INTEGER NOT NULL, points INTEGER NOT NULL,"
+    " tiles INTEGER NOT NULL, splats INTEGER NOT NULL, digest BLOB NOT NULL)",
+    "CREATE TABLE source(id INTEGER PRIMARY KEY, identity BLOB NOT NULL UNIQUE, content BLOB NOT NULL,"
+    " content_bytes INTEGER NOT NULL, object BLOB NOT NULL, object_bytes INTEGER NOT NULL,"
+    " format TEXT NOT NULL, crs TEXT NOT NULL, read INTEGER NOT NULL, kept INTEGER NOT NULL,"
+    " not_finite INTEGER NOT NULL, out_of_range INTEGER NOT NULL, withheld INTEGER NOT NULL,"
+    " duplicates INTEGER NOT NULL, without_sensor INTEGER NOT NULL,"
+    " min_x INTEGER NOT NULL, min_y INTEGER NOT NULL, max_x INTEGER NOT NULL, max_y INTEGER NOT NULL)",
+    "CREATE TABLE segment(source INTEGER NOT NULL, x INTEGER NOT NULL, y INTEGER NOT NULL,"
+    " points INTEGER NOT NULL, accepted INTEGER NOT NULL, at INTEGER NOT NULL, bytes INTEGER NOT NULL,"
+    " hash BLOB NOT NULL,"
+    " PRIMARY KEY(source, x, y)) WITHOUT ROWID",
+    "CREATE TABLE input(id INTEGER PRIMARY KEY, first INTEGER NOT NULL, last INTEGER, path TEXT NOT NULL,"
+    " trajectory TEXT NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL,"
+    " t_size INTEGER NOT NULL, t_mtime_ns INTEGER NOT NULL, t_inode INTEGER NOT NULL,"
+    " source INTEGER NOT NULL)",
+    "CREATE TABLE product(id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, core BLOB NOT NULL,"
+    " level INTEGER NOT NULL, x INTEGER NOT NULL, y INTEGER NOT NULL, object BLOB, object_bytes INTEGER NOT "
+    "NULL,"
+    " points INTEGER NOT NULL, splats INTEGER NOT NULL, halo_steps INTEGER NOT NULL, digest BLOB NOT NULL,"
+    " min_x REAL NOT NULL, min_y REAL NOT NULL, min_z REAL NOT NULL, max_x REAL NOT NULL,"
+    " max_y REAL NOT NULL, max_z REAL NOT NULL)",
+    "CREATE TABLE tile(id INTEGER PRIMARY KEY, first INTEGER NOT NULL, last INTEGER,"
+    " product INTEGER NOT NULL)",
+    "CREATE INDEX source_content ON source(content_bytes)",
+    "CREATE INDEX input_source ON input(source)",
+    "CREATE INDEX tile_product ON tile(product)",
+};
+
+constexpr const char* kSourceColumns =
+    "id, identity, content, content_bytes, object, object_bytes, format, crs, read, kept, not_finite,"
+    " out_of_range, withheld, duplicates, without_sensor, min_x, min_y, max_x, max_y";
+
+SourceRow source_row(const Statement& s) {
+    SourceRow row{.id = s.integer(0),
+                  .identity = s.hash(1),
+                  .content = s.hash(2),
+                  .content_bytes = s.count(3),
+                  .object = s.hash(4),
+                  .object_bytes = s.count(5),
+                  .format = s.text(6),
+                  .crs = s.text(7),
+                  .counts = {},
+                  .bounds = {s.integer(15), s.integer(16), s.integer(17), s.integer(18)}};
+    row.counts = {.read = s.count(8),
+                  .kept = s.count(9),
+                  .not_finite = s.count(10),
+                  .out_of_range = s.count(11),
+                  .withheld = s.count(12),
+                  .duplicates = s.count(13),
+                  .without_sensor = s.count(14)};
+    return row;
+}
+
+constexpr const char* kProductColumns =
+    "p.id, p.key, p.core, p.level, p.x, p.y, p.object, p.object_bytes, p.points, p.splats, p.halo_steps, "
+    "p.digest,"
+    " p.min_x, p.min_y, p.min_z, p.max_x, p.max_y, p.max_z";
+
+ProductRow product_row(const Statement& s) {
+    const auto index = [&](int column) { return static_cast<std::int32_t>(s.integer(column)); };
+    ProductRow row{.id = s.integer(0),
+                   .key = s.hash(1),
+                   .core = s.hash(2),
+                   .tile = {index(3), index(4), index(5)},
+                   .object = {},
+                   .object_bytes = s.count(7),
+                   .points = s.count(8),
+                   .splats = s.count(9),
+                   .halo_steps = s.integer(10),
+                   .digest = s.hash(11),
+                   .box = {}};
+    if (!s.is_null(6)) row.object = s.hash(6);
+    for (int i = 0; i < 6; ++i) row.box[static_cast<std::size_t>(i)] = s.real(12 + i);
+    return row;
+}
+
+constexpr const char* kGenerationColumns =
+    "id, created_s, note, tile_size_m, parameters_key, parameters, classes, crs, radius_m, error_m, density,"
+    " samples, now_radius_m, now_error_m, now_density, now_samples, points, tiles, splats, digest";
+
+GenerationRow generation_row(const Statement& s) {
+    return {.id = s.integer(0),
+            .created_s = s.integer(1),
+            .note = s.text(2),
+            .tile_size_m = s.integer(3),
+            .parameters_key = s.hash(4),
+            .parameters = s.text(5),
+            .classes = s.text(6),
+            .crs = s.text(7),
+            .calibration = {s.real(8), s.real(9), s.real(10), s.count(11)},
+            .measured = {s.real(12), s.real(13), s.real(14), s.count(15)},
+            .points = s.count(16),
+            .tiles = s.count(17),
+            .splats = s.count(18),
+            .digest = s.hash(19)};
+}
+
+bool same_input(const InputRow& a, const InputRow& b) {
+    return a.path == b.path && a.trajectory == b.trajectory && a.source == b.source && a.stamp == b.stamp &&
+           a.trajectory_stamp == b.trajectory_stamp;
+}
+
+}  // namespace
+
+PointCounts& PointCounts::operator+=(const PointCounts& o) {
+    read += o.read;
+    kept += o.kept;
+    not_finite += o.not_finite;
+    out_of_range += o.out_of_range;
+    withheld += o.withheld;
+    duplicates += o.duplicates;
+    without_sensor += o.without_sensor;
+    return *this;
+}
+
+void Catalog::create(const std::filesystem::path& path) {
+    Database db(path, Database::Access::create);
+    db.execute("PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL");
+    Transaction transaction(db, Transaction::Kind::write);
+    for (const char* statement : kSchema) db.execute(statement);
+    db.execute("PRAGMA application_id=" + std::to_string(kApplicationId) +
+               "; PRAGMA user_version=" + std::to_string(kVersion));
+    transaction.commit();
+}
+
+Catalog::Catalog(const std::filesystem::path& path, Database::Access access) : db_(path, access) {
+    db_.execute("PRAGMA synchronous=FULL; PRAGMA foreign_keys=OFF; PRAGMA cell_size_check=ON");
+    check();
+}
+
+Catalog Catalog::open_to_read(const std::filesystem::path& path) {
+    if (!std::filesystem::exists(path))
+        throw ConfigError(path.parent_path().string() +
+                          " is not a city (no catalog.sqlite); citysplat build makes one");
+    try {
+        return Catalog(path, Database::Access::read_only);
+    } catch (const IoError&) {
+        // A killed builder may have left a journal that only a writer can roll back.
+        return Catalog(path, Database::Access::read_write);
+    }
+}
+
+Catalog Catalog::open_to_write(const std::filesystem::path& path) {
+    return Catalog(path, Database::Access::read_write);
+}
+
+void Catalog::check() {
+    const std::string where = db_.path().string();
+    if (db_.integer("PRAGMA application_id") != kApplicationId)
+        throw ConfigError(where + " is not a citysplat catalog");
+    const std::int64_t version = db_.integer("PRAGMA user_version");
+    if (version != kVersion)
+        throw ConfigError(where + " has catalog version " + std::to_string(version) +
+                          ", this citysplat reads version " + std::to_string(kVersion) +
+                          (version > kVersion ? "; use a newer citysplat" : "; build the city again"));
+    Statement schema(db_, "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid");
+    std::size_t i = 0;
+    while (schema.step()) {
+        if (i >= kSchema.size() || schema.text(0) != kSchema[i])
+            throw ConfigError(where + " has a foreign schema; it was not written by citysplat");
+        ++i;
+    }
+    if (i != kSchema.size()) throw ConfigError(where + " lacks tables; it was not written by citysplat");
+    const std::string damage = db_.text("PRAGMA quick_check(1)");
+    if (damage != "ok")
+        throw CorruptionError(where + " is damaged: " + damage +
+                              "; citysplat repair rebuilds the catalog from the objects");
+}
+
+std::optional<GenerationRow> Catalog::latest() {
+    Statement s(db_,
+                std::string("SELECT ") + kGenerationColumns + " FROM generation ORDER BY id DESC LIMIT 1");
+    if (!s.step()) return std::nullopt;
+    return generation_row(s);
+}
+
+std::optional<GenerationRow> Catalog::generation(std::int64_t id) {
+    Statement s(db_, std::string("SELECT ") + kGenerationColumns + " FROM generation WHERE id=?1");
+    if (!s.bind(1, id).step()) return std::nullopt;
+    return generation_row(s);
+}
+
+std::vector<GenerationRow> Catalog::history() {
+    Statement s(db_, std::string("SELECT ") + kGenerationColumns + " FROM generation ORDER BY id");
+    std::vector<GenerationRow> rows;
+    while (s.step()) rows.push_back(generation_row(s));
+    return rows;
+}
+
+std::vector<InputRow> Catalog::inputs(std::int64_t generation) {
+    Statement s(db_,
+                "SELECT path, trajectory, size, mtime_ns, inode, t_size, t_mtime_ns, t_inode, source FROM "
+                "input WHERE first<=?1 AND (last IS NULL OR last>=?1) ORDER BY path");
+    s.bind(1, generation);
+    std::vector<InputRow> rows;
+    while (s.step())
+        rows.push_back({.path = s.text(0),
+                        .trajectory = s.text(1),
+                        .stamp = {s.count(2), s.integer(3), s.count(4)},
+                        .trajectory_stamp = {s.count(5), s.integer(6), s.count(7)},
+                        .source = s.integer(8)});
+    return rows;
+}
+
+std::vector<ProductRow> Catalog::tiles(std::int64_t generation) {
+    Statement s(db_, std::string("SELECT ") + kProductColumns +
+                         " FROM tile t JOIN product p ON p.id=t.product WHERE t.first<=?1 AND (t.last IS "
+                         "NULL OR t.last>=?1)");
+    s.bind(1, generation);
+    std::vector<ProductRow> rows;
+    while (s.step()) rows.push_back(product_row(s));
+    std::sort(rows.begin(), rows.end(),
+              [](const ProductRow& a, const ProductRow& b) { return a.tile < b.tile; });
+    return rows;
+}
+
+std::vector<SourceRow> Catalog::sources() {
+    Statement s(db_, std::string("SELECT ") + kSourceColumns + " FROM source ORDER BY id");
+    std::vector<SourceRow> rows;
+    while (s.step()) rows.push_back(source_row(s));
+    return rows;
+}
+
+SourceRow Catalog::source(std::int64_t id) {
+    Statement s(db_, std::string("SELECT ") + kSourceColumns + " FROM source WHERE id=?1");
+    if (!s.bind(1, id).step())
+        throw CorruptionError(db_.path().string() + ": source " + std::to_string(id) +
+                              " is missing; citysplat repair rebuilds the catalog");
+    return source_row(s);
+}
+
+std::optional<SourceRow> Catalog::find_source(const Hash128& identity) {
+    Statement s(db_, std::string("SELECT ") + kSourceColumns + " FROM source WHERE identity=?1");
+    if (!s.bind(1, identity).step()) return std::nullopt;
+    return source_row(s);
+}
+
+bool Catalog::has_content(std::uint64_t bytes) {
+    Statement s(db_, "SELECT 1 FROM source WHERE content_bytes=?1 LIMIT 1");
+    return s.bind(1, bytes).step();
+}
+
+std::vector<SegmentRow> Catalog::segments(std::int64_t source) {
+    Statement s(db_,
+                "SELECT x, y, points, accepted, at, bytes, hash FROM segment WHERE source=?1 ORDER BY x, y");
+    s.bind(1, source);
+    std::vector<SegmentRow> rows;
+    while (s.step())
+        rows.push_back({.sector_x = static_cast<std::int32_t>(s.integer(0)),
+                        .sector_y = static_cast<std::int32_t>(s.integer(1)),
+                        .points = s.count(2),
+                        .accepted = s.count(3),
+                        .offset = s.count(4),
+                        .bytes = s.count(5),
+                        .hash = s.hash(6)});
+    return rows;
+}
+
+std::vector<ProductRow> Catalog::products() {
+    Statement s(db_, std::string("SELECT ") + kProductColumns + " FROM product p ORDER BY p.id");
+    std::vector<ProductRow> rows;
+    while (s.step()) rows.push_back(product_row(s));
+    return rows;
+}
+
+std::int64_t Catalog::add_source(const SourceRow& row, std::span<const SegmentRow> segments) {
+    Transaction transaction(db_, Transaction::Kind::write);
+    const auto old = find_source(row.identity);
+    if (old) {
+        Statement(db_, "DELETE FROM segment WHERE source=?1").bind(1, old->id).run();
+        Statement(db_, "DELETE FROM source WHERE id=?1").bind(1, old->id).run();
+    }
+    Statement s(db_, std::string("INSERT INTO source(") + kSourceColumns +
+                         ") VALUES(?19,?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)");
+    const PointCounts& c = row.counts;
+    s.bind(1, row.identity).bind(2, row.content).bind(3, row.content_bytes);
+    s.bind(4, row.object).bind(5, row.object_bytes).bind(6, row.format).bind(7, row.crs);
+    s.bind(8, c.read).bind(9, c.kept).bind(10, c.not_finite).bind(11, c.out_of_range).bind(12, c.withheld);
+    s.bind(13, c.duplicates).bind(14, c.without_sensor);
+    s.bind(15, row.bounds.min_x).bind(16, row.bounds.min_y);
+    s.bind(17, row.bounds.max_x).bind(18, row.bounds.max_y);
+    if (old)
+        s.bind(19, old->id);
+    else
+        s.bind_null(19);
+    s.run();
+    const std::int64_t id = db_.last_id();
+    Statement add(db_,
+                  "INSERT INTO segment(source, x, y, points, accepted, at, bytes, hash)"
+                  " VALUES(?1,?2,?3,?4,?5,?6,?7,?8)");
+    for (const SegmentRow& g : segments)
+        add.bind(1, id)
+            .bind(2, g.sector_x)
+            .bind(3, g.sector_y)
+            .bind(4, g.points)
+            .bind(5, g.accepted)
+            .bind(6, g.offset)
+            .bind(7, g.bytes)
+            .bind(8, g.hash)
+            .run();
+    transaction.commit();
+    return id;
+}
+
+void Catalog::add_products(std::span<ProductRow> products) {
+    Transaction transaction(db_, Transaction::Kind::write);
+    Statement s(db_,
+                "INSERT INTO product(key, core, level, x, y, object, object_bytes, points, splats, "
+                "halo_steps, digest,"
+                " min_x, min_y, min_z, max_x, max_y, max_z)"
+                " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17)"
+                " ON CONFLICT(key) DO UPDATE SET object=excluded.object, object_bytes=excluded.object_bytes,"
+                " splats=excluded.splats, digest=excluded.digest RETURNING id");
+    for (ProductRow& p : products) {
+        s.bind(1, p.key).bind(2, p.core).bind(3, p.tile.level).bind(4, p.tile.ix).bind(5, p.tile.iy);
+        if (p.object)
+            s.bind(6, *p.object);
+        else
+            s.bind_null(6);
+        s.bind(7, p.object_bytes).bind(8, p.points).bind(9, p.splats).bind(10, p.halo_steps);
+        s.bind(11, p.digest);
+        for (int i = 0; i < 6; ++i) s.bind(12 + i, p.box[static_cast<std::size_t>(i)]);
+        if (s.step()) p.id = s.integer(0);
+        s.run();
+    }
+    transaction.commit();
+}
+
+std::int64_t Catalog::publish(GenerationRow g, std::span<const InputRow> inputs,
+                              std::span<const ProductRow> tiles) {
+    Transaction transaction(db_, Transaction::Kind::write);
+    const std::int64_t parent = db_.integer("SELECT max(id) FROM generation");
+    g.id = parent + 1;
+
+    std::set<std::int64_t> wanted;
+    for (const ProductRow& tile : tiles) wanted.insert(tile.id);
+    std::vector<std::int64_t> closed;
+    for (Statement open(db_, "SELECT id, product FROM tile WHERE last IS NULL"); open.step();)
+        if (wanted.erase(open.integer(1)) == 0) closed.push_back(open.integer(0));
+    Statement close_tile(db_, "UPDATE tile SET last=?1 WHERE id=?2");
+    for (const std::int64_t id : closed) close_tile.bind(1, parent).bind(2, id).run();
+    Statement add_tile(db_, "INSERT INTO tile(first, last, product) VALUES(?1, NULL, ?2)");
+    for (const std::int64_t product : wanted) add_tile.bind(1, g.id).bind(2, product).run();
+
+    std::map<std::string, const InputRow*> by_path;
+    for (const InputRow& input : inputs) by_path[input.path] = &input;
+    for (const InputRow& old : this->inputs(parent)) {
+        const auto found = by_path.find(old.path);
+        if (found != by_path.end() && same_input(*found->second, old))
+            by_path.erase(found);
+        else
+            Statement(db_, "UPDATE input SET last=?1 WHERE path=?2 AND last IS NULL")
+                .bind(1, parent)
+                .bind(2, old.path)
+                .run();
+    }
+    Statement add_input(db_,
+                        "INSERT INTO input(first, last, path, trajectory, size, mtime_ns, inode, t_size,"
+                        " t_mtime_ns, t_inode, source) VALUES(?1,NULL,?2,?3,?4,?5,?6,?7,?8,?9,?10)");
+    for (const auto& [path, i] : by_path) {
+        add_input.bind(1, g.id).bind(2, path).bind(3, i->trajectory);
+        add_input.bind(4, i->stamp.size).bind(5, i->stamp.mtime_ns).bind(6, i->stamp.inode);
+        add_input.bind(7, i->trajectory_stamp.size).bind(8, i->trajectory_stamp.mtime_ns);
+        add_input.bind(9, i->trajectory_stamp.inode).bind(10, i->source).run();
+    }
+
+    Statement add(db_,
+                  std::string("INSERT INTO generation(") + kGenerationColumns +
+                      ") VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20)");
+    const Calibration &c = g.calibration, &m = g.measured;
+    add.bind(1, g.id).bind(2, g.created_s).bind(3, g.note).bind(4, g.tile_size_m);
+    add.bind(5, g.parameters_key).bind(6, g.parameters).bind(7, g.classes).bind(8, g.crs);
+    add.bind(9, c.mean_radius_m).bind(10, c.mean_error_m).bind(11, c.mean_density).bind(12, c.samples);
+    add.bind(13, m.mean_radius_m).bind(14, m.mean_error_m).bind(15, m.mean_density).bind(16, m.samples);
+    add.bind(17, g.points).bind(18, g.tiles).bind(19, g.splats).bind(20, g.digest).run();
+    transaction.commit();
+    return g.id;
+}
+
+void Catalog::restamp(std::span<const InputRow> inputs) {
+    Transaction transaction(db_, Transaction::Kind::write);
+    Statement s(db_,
+                "UPDATE input SET size=?1, mtime_ns=?2, inode=?3, t_size=?4, t_mtime_ns=?5, t_inode=?6"
+                " WHERE path=?7 AND source=?8 AND last IS NULL");
+    for (const InputRow& i : inputs) {
+        s.bind(1, i.stamp.size).bind(2, i.stamp.mtime_ns).bind(3, i.stamp.inode);
+        s.bind(4, i.trajectory_stamp.size).bind(5, i.trajectory_stamp.mtime_ns);
+        s.bind(6, i.trajectory_stamp.inode).bind(7, i.path).bind(8, i.source).run();
+    }
+    transaction.commit();
+}
+
+void Catalog::forget(std::span<const std::int64_t> generations) {
+    Transaction transaction(db_, Transaction::Kind::write);
+    Statement s(db_, "DELETE FROM generation WHERE id=?1");
+    for (const std::int64_t id : generations) s.bind(1, id).run();
+    const char* kUnused =
+        " WHERE NOT EXISTS(SELECT 1 FROM generation g WHERE g.id>=first AND (last IS NULL OR g.id<=last))";
+    db_.execute(std::string("DELETE FROM tile") + kUnused);
+    db_.execute(std::string("DELETE FROM input") + kUnused);
+    db_.execute("DELETE FROM product WHERE id NOT IN (SELECT product FROM tile)");
+    db_.execute("DELETE FROM source WHERE id NOT IN (SELECT source FROM input)");
+    db_.execute("DELETE FROM segment WHERE source NOT IN (SELECT id FROM source)");
+    transaction.commit();
+}
+
+std::vector<std::pair<Hash128, std::uint64_t>> Catalog::objects() {
+    std::vector<std::pair<Hash128, std::uint64_t>> rows;
+    for (const char* sql : {"SELECT object, object_bytes FROM source",
+                            "SELECT object, object_bytes FROM product WHERE object IS NOT NULL"})
+        for (Statement s(db_, sql); s.step();) rows.emplace_back(s.hash(0), s.count(1));
+    std::sort(rows.begin(), rows.end());
+    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+    return rows;
+}
+
+}  // namespace citysplat::tiling

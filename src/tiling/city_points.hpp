@@ -1,0 +1,77 @@
+#pragma once
+
+#include "tiling/catalog.hpp"
+#include "tiling/object_store.hpp"
+#include "tiling/point_archive.hpp"
+#include "tiling/sector.hpp"
+#include "tiling/tile_processor.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace citysplat::tiling {
+
+struct CitySource {
+    SourceRow row;
+    std::vector<SegmentRow> segments;
+};
+
+/// A sector is quarantined when it and its eight neighbours have fewer points than this, all sources
+/// together: a return from the far end of nowhere. The rule counts on the fixed sector grid, so that neither
+/// tile size nor the order or number of files can change it.
+inline constexpr std::uint64_t kFewestPointsAround = 16;
+
+/// The points of a set of sources, read region by region from their archives. Safe to use from several
+/// threads. Every cell that is read is verified.
+class CityPoints final : public RegionReader {
+  public:
+    CityPoints(const ObjectStore& store, std::vector<CitySource> sources);
+
+    Region read(const LatticeBox& core, std::int64_t halo_steps) const override;
+    std::uint64_t count_at_most(const LatticeBox& box) const override;
+    std::uint64_t total_points() const override { return total_points_; }
+    LatticeBox bounds() const override { return bounds_; }
+
+    /// What each sector holds. Two sets of sources with equal hashes in a sector have equal points there.
+    const std::map<Sector, Hash128>& sectors() const { return sector_hashes_; }
+    std::uint64_t quarantined_points() const { return quarantined_points_; }
+    /// The cells (4 m) of a sector that have points.
+    std::vector<int> occupied_cells(const Sector& sector) const;
+
+  private:
+    /// The segment of one source in one sector.
+    struct Part {
+        Sector sector;
+        std::uint32_t source;
+        SegmentRow segment;
+    };
+    struct OpenPart {
+        const Part* part;
+        std::shared_ptr<const File> file;
+        std::vector<CellSpan> cells;
+    };
+
+    std::span<const Part> parts_of(const Sector& sector) const;
+    OpenPart open(const Part& part) const;
+    std::shared_ptr<const File> file_of(std::uint32_t source) const;
+    std::string name(const Part& part) const;
+    void quarantine_far_outliers();
+    void read_column(const std::vector<OpenPart>& parts, int column, const LatticeBox& box,
+                     Region& region) const;
+
+    const ObjectStore& store_;
+    std::vector<CitySource> sources_;
+    std::vector<Part> parts_;  ///< sorted by sector, then segment hash
+    std::map<Sector, Hash128> sector_hashes_;
+    std::uint64_t total_points_ = 0, quarantined_points_ = 0;
+    LatticeBox bounds_;
+    mutable std::mutex files_mutex_;
+    mutable std::map<std::uint32_t, std::shared_ptr<const File>> files_;
+};
+
+}  // namespace citysplat::tiling

@@ -1,0 +1,78 @@
+#pragma once
+
+#include "core/file.hpp"
+#include "core/hash.hpp"
+#include "tiling/city_paths.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace citysplat::tiling {
+
+/// The immutable objects of a city, named by the hash of their bytes.
+///
+/// Writing, from any number of threads: create() a writer, append, finish(). A finished object waits,
+/// complete but unnamed, until flush() makes a whole batch durable: fsync of every file, rename to its name,
+/// fsync of the directories. Only after flush() may the catalog mention it. An object that already exists is
+/// written again all the same: that is how a damaged one gets repaired.
+class ObjectStore {
+  public:
+    explicit ObjectStore(CityPaths paths) : paths_(std::move(paths)) {}
+
+    /// Creates the directories of an empty store, durably. Harmless on an existing one.
+    void create_layout() const;
+    /// Removes what a killed builder left in tmp/. Requires the builder's lock.
+    void clear_temporary() const;
+
+    class Writer {
+      public:
+        void append(std::span<const std::byte> data);
+        std::uint64_t position() const { return position_; }
+        /// Hands the file to the store's batch. Returns the name it will have.
+        Hash128 finish();
+        ~Writer();  ///< an unfinished object disappears
+        Writer(Writer&&) noexcept = default;
+
+      private:
+        friend class ObjectStore;
+        Writer(ObjectStore& store, const std::filesystem::path& path);
+        ObjectStore* store_;
+        File file_;
+        Hasher hasher_;
+        std::uint64_t position_ = 0;
+    };
+    Writer create();
+    /// Number of finished objects that wait for flush().
+    std::size_t pending() const;
+    void flush();
+
+    /// Size in bytes, nothing when absent.
+    std::optional<std::uint64_t> size_of(const Hash128& hash) const;
+    /// Throws CorruptionError saying `what` is missing.
+    File open(const Hash128& hash, std::string_view what) const;
+    /// Reads all bytes and compares them with the name.
+    bool intact(const Hash128& hash) const;
+    void remove(const Hash128& hash) const;
+    void for_each(const std::function<void(const Hash128&, std::uint64_t bytes)>& visit) const;
+
+    const CityPaths& paths() const { return paths_; }
+
+  private:
+    /// Stays open until flush(): a failed write-back is only reported to who had the file open.
+    struct Pending {
+        Hash128 hash;
+        File file;
+    };
+    CityPaths paths_;
+    mutable std::mutex mutex_;
+    std::vector<Pending> pending_;
+    std::uint64_t created_ = 0;
+};
+
+}  // namespace citysplat::tiling

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "core/lattice.hpp"
+
+#include <compare>
+#include <cstdint>
+
+/// How points lie on disk: 64 m sectors of 16 × 16 cells of 4 m, both anchored in absolute coordinates. This
+/// grid has nothing to do with the tile grid: any tile size reads the same archives.
+namespace citysplat::tiling {
+
+inline constexpr int kSectorShift = kLatticeBits + 6;
+inline constexpr int kCellShift = kLatticeBits + 2;
+inline constexpr std::int64_t kSectorSteps = std::int64_t{1} << kSectorShift;
+inline constexpr std::int64_t kCellSteps = std::int64_t{1} << kCellShift;
+inline constexpr int kCellsPerSide = 1 << (kSectorShift - kCellShift);
+inline constexpr int kCellsPerSector = kCellsPerSide * kCellsPerSide;
+
+struct Sector {
+    std::int32_t x = 0, y = 0;
+
+    std::int64_t origin_x() const { return std::int64_t{x} << kSectorShift; }
+    std::int64_t origin_y() const { return std::int64_t{y} << kSectorShift; }
+    LatticeBox box() const {
+        return {origin_x(), origin_y(), origin_x() + kSectorSteps, origin_y() + kSectorSteps};
+    }
+    friend auto operator<=>(const Sector&, const Sector&) = default;
+};
+
+inline std::int32_t sector_index(std::int64_t steps) {
+    return static_cast<std::int32_t>(steps >> kSectorShift);
+}
+inline Sector sector_of(std::int64_t x, std::int64_t y) { return {sector_index(x), sector_index(y)}; }
+
+/// Number of the cell of a point given in steps from its sector's origin. Cells count along y first, so that
+/// a column of cells (one range of x) is contiguous on disk.
+inline int cell_of(std::int32_t x, std::int32_t y) {
+    return (x >> kCellShift) * kCellsPerSide + (y >> kCellShift);
+}
+inline LatticeBox cell_box(const Sector& sector, int cell) {
+    const std::int64_t x = sector.origin_x() + (cell / kCellsPerSide) * kCellSteps;
+    const std::int64_t y = sector.origin_y() + (cell % kCellsPerSide) * kCellSteps;
+    return {x, y, x + kCellSteps, y + kCellSteps};
+}
+
+}  // namespace citysplat::tiling

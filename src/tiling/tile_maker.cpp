@@ -1,0 +1,118 @@
+#include "tiling/tile_maker.hpp"
+
+#include "core/error.hpp"
+#include "tiling/splat_payload.hpp"
+
+namespace citysplat::tiling {
+
+namespace {
+
+/// No processor looks farther; one that asks for more would ask forever.
+constexpr std::int64_t kMostHaloSteps = 2048 * kLatticePerMetre;
+
+void add_box(Hasher& hasher, const LatticeBox& b) {
+    hasher.number(b.min_x).number(b.min_y).number(b.max_x).number(b.max_y);
+}
+
+}  // namespace
+
+Hash128 tile_key_hash(const Region& region, const Hash128& parameters) {
+    Hasher hasher;
+    hasher.text("citysplat tile").hash(parameters);
+    add_box(hasher, region.core);
+    add_box(hasher, region.covered);
+    hasher.number(region.frame.x_m).number(region.frame.y_m).number(region.frame.z_m);
+    hasher.number(static_cast<std::uint64_t>(region.points.size()));
+    return hasher.bytes(std::as_bytes(std::span(region.points))).finish();
+}
+
+TileMaker::TileMaker(const Context& context) : c_(context), parameters_(context.processor.parameters_key()) {}
+
+TileMaker::Keyed TileMaker::read(const TileKey& tile, std::int64_t halo_steps) const {
+    Keyed keyed;
+    keyed.region = c_.points.read(c_.grid.core(tile), halo_steps);
+    const Region& region = keyed.region;
+    const LatticePoint origin = region.frame.origin();
+    Hasher core;
+    core.number(region.frame.z_m);
+    for (const TilePoint& p : region.points)
+        if (region.core.contains(origin.x + p.x, origin.y + p.y)) {
+            core.bytes(std::as_bytes(std::span(&p, 1)));
+            ++keyed.core_points;
+        }
+    keyed.core = core.finish();
+    keyed.key = tile_key_hash(region, parameters_);
+    return keyed;
+}
+
+const ProductRow* TileMaker::find(const Hash128& key) const {
+    const auto found = c_.memo.find(key);
+    if (found == c_.memo.end()) return nullptr;
+    const ProductRow& product = found->second;
+    return !product.object || c_.store.size_of(*product.object) == product.object_bytes ? &product : nullptr;
+}
+
+ProductRow TileMaker::write(const TileKey& tile, const Keyed& keyed, std::int64_t halo_steps,
+                            const SplatTile& splats) const {
+    ProductRow product{.id = 0,
+                       .key = keyed.key,
+                       .core = keyed.core,
+                       .tile = tile,
+                       .object = {},
+                       .object_bytes = 0,
+                       .points = keyed.core_points,
+                       .splats = splats.size(),
+                       .halo_steps = halo_steps,
+                       .digest = {},
+                       .box = {}};
+    if (splats.empty()) return product;
+    product.digest = splats.digest();
+    product.box = box_of(splats);
+    product.object = write_payload(c_.store, splats,
+                                   {.tile = tile,
+                                    .key = keyed.key,
+                                    .digest = product.digest,
+                                    .points = keyed.core_points,
+                                    .halo_steps = halo_steps,
+                                    .box = product.box},
+                                   product.object_bytes);
+    return product;
+}
+
+MadeTile TileMaker::make(const PlannedTile& tile, MemoryScheduler::Grant& grant) const {
+    const std::int64_t usual_halo = c_.processor.initial_halo_steps();
+    MadeTile made;
+    made.reason = tile.reason;
+    std::int64_t halo = tile.previous ? tile.previous->halo_steps : usual_halo;
+    Keyed keyed = read(tile.key, halo);
+    if (keyed.core_points == 0) return made;
+    if (tile.previous && (tile.reason == Reason::new_tile))
+        made.reason = keyed.core == tile.previous->core ? Reason::changed_halo : Reason::changed_core;
+    if (halo != usual_halo && !find(keyed.key)) keyed = read(tile.key, halo = usual_halo);
+    for (;;) {
+        if (const ProductRow* product = find(keyed.key)) {
+            made.how = MadeTile::How::reused;
+            made.product = *product;
+            return made;
+        }
+        c_.cancel.check();
+        TileOutput output = c_.processor.process(keyed.region, c_.cancel);
+        if (output.certified()) {
+            made.how = MadeTile::How::built;
+            made.product = write(tile.key, keyed, halo, output.splats);
+            return made;
+        }
+        if (halo > kMostHaloSteps)
+            throw CorruptionError("tile " + tile.key.text() + ": not certified with a halo of " +
+                                  std::to_string(halo / kLatticePerMetre) + " m; please report this");
+        made.widened = true;
+        halo = std::max(output.wanted_halo_steps, halo + kLatticePerMetre);
+        keyed = {};
+        output = {};
+        const LatticeBox box = c_.grid.core(tile.key).widened(halo);
+        grant.exchange(c_.processor.estimated_bytes(c_.points.count_at_most(box)));
+        keyed = read(tile.key, halo);
+    }
+}
+
+}  // namespace citysplat::tiling
