@@ -8,11 +8,16 @@
 
 namespace citysplat::test {
 
+/// Where files live in memory, if the system has such a place: fsync is free there.
+inline std::filesystem::path memory_directory() {
+    return ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path();
+}
+
 /// A fresh directory that goes away with the object.
 class TempDir {
   public:
-    TempDir() {
-        std::string pattern = (std::filesystem::temp_directory_path() / "citysplat-test-XXXXXX").string();
+    explicit TempDir(const std::filesystem::path& where = std::filesystem::temp_directory_path()) {
+        std::string pattern = (where / "citysplat-test-XXXXXX").string();
         if (!::mkdtemp(pattern.data())) throw std::runtime_error("mkdtemp failed");
         path_ = pattern;
     }
