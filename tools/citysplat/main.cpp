@@ -54,6 +54,7 @@ int run(int argc, char** argv) {
 
     cli::Context context;
     context.add_common_options(app);
+    cli::add_build(app, context);
     cli::add_info(app, context);
     cli::add_synth(app, context);
     catch_interrupts(context.cancel());

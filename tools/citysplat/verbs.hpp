@@ -10,6 +10,7 @@ namespace citysplat::cli {
 
 class Context;
 
+void add_build(CLI::App& app, Context& context);
 void add_info(CLI::App& app, Context& context);
 void add_synth(CLI::App& app, Context& context);
 

@@ -1,0 +1,238 @@
+#include "citysplat/context.hpp"
+#include "citysplat/verbs.hpp"
+#include "core/bytes.hpp"
+#include "core/error.hpp"
+#include "core/file.hpp"
+#include "splat/splat_processor.hpp"
+#include "tiling/builder.hpp"
+#include "tiling/city_paths.hpp"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <malloc.h>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace citysplat::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+struct BuildFlags {
+    std::string city, trajectory, method, classes;
+    std::vector<std::string> inputs, remove;
+    std::int64_t tile_size_m = 0;
+    bool resample = false, no_resample = false, recalibrate = false, dry_run = false, explain = false,
+         keep_going = false;
+};
+
+/// What determines the splats. A city remembers it, so that a nightly `build CITY` needs no flags.
+struct Recipe {
+    splat::SplatParams params;
+    ClassMap classes;
+};
+
+Recipe recipe_of(const BuildFlags& flags) {
+    Recipe recipe;
+    bool known_method = false;
+    const tiling::CityPaths paths(flags.city);
+    if (paths.is_city())
+        if (const auto latest = tiling::Catalog::open_to_read(paths.catalog()).latest()) {
+            const json before = json::parse(latest->parameters, nullptr, false);
+            if (!before.is_object())
+                throw CorruptionError(paths.catalog().string() + ": the parameters of the city are damaged");
+            recipe.params.method =
+                splat::method_from(before.value("method", "adaptive")).value_or(splat::Method::adaptive);
+            recipe.params.resample = before.value("resample", true);
+            if (!latest->classes.empty()) recipe.classes = ClassMap::parse(latest->classes, flags.city);
+            known_method = true;
+        }
+    if (!flags.classes.empty()) recipe.classes = ClassMap::load(flags.classes);
+    if (!flags.method.empty())
+        recipe.params.method = *splat::method_from(flags.method);
+    else if (!known_method)
+        recipe.params.method =
+            recipe.classes.classes().empty() ? splat::Method::descriptors : splat::Method::adaptive;
+    if (recipe.params.method == splat::Method::adaptive && recipe.classes.classes().empty())
+        throw UsageError(
+            "--method adaptive sorts points by their class: give the map of the data set with --classes, "
+            "or use --method descriptors for clouds without labels");
+    if (flags.no_resample) recipe.params.resample = false;
+    if (flags.resample) recipe.params.resample = true;
+    return recipe;
+}
+
+bool is_cloud(const fs::path& path) {
+    static constexpr std::array<std::string_view, 6> kExtensions{".las", ".laz", ".ply",
+                                                                 ".pcd", ".bin", ".xyz"};
+    std::string extension = path.extension().string();
+    for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return std::find(kExtensions.begin(), kExtensions.end(), extension) != kExtensions.end();
+}
+
+/// A directory stands for the clouds in it.
+std::vector<tiling::BuildInput> expand_inputs(const BuildFlags& flags) {
+    std::vector<tiling::BuildInput> inputs;
+    for (const std::string& name : flags.inputs) {
+        if (!fs::is_directory(name)) {
+            inputs.push_back({name, flags.trajectory});
+            continue;
+        }
+        std::vector<fs::path> found;
+        for (const auto& entry : fs::directory_iterator(name))
+            if (entry.is_regular_file() && is_cloud(entry.path())) found.push_back(entry.path());
+        if (found.empty()) throw UsageError(name + ": no point cloud in this directory");
+        std::sort(found.begin(), found.end());
+        for (const fs::path& path : found) inputs.push_back({path, flags.trajectory});
+    }
+    return inputs;
+}
+
+json to_json(const tiling::BuildReport& r, bool explain) {
+    const auto& p = r.points;
+    json object{{"generation", r.generation},
+                {"published", r.published},
+                {"points_read", p.read},
+                {"points_kept", p.kept},
+                {"points_dropped",
+                 {{"not_finite", p.not_finite},
+                  {"out_of_range", p.out_of_range},
+                  {"withheld", p.withheld},
+                  {"duplicates", p.duplicates},
+                  {"far_outliers", r.far_outliers}}},
+                {"points_without_sensor", p.without_sensor},
+                {"inputs", r.inputs},
+                {"inputs_read", r.inputs_read},
+                {"inputs_hashed", r.inputs_hashed},
+                {"tiles_total", r.tiles_total},
+                {"tiles_built", r.tiles_built},
+                {"tiles_reused", r.tiles_reused},
+                {"tiles_empty", r.tiles_empty},
+                {"tiles_checked", r.tiles_checked},
+                {"halo_widened", r.halo_widened},
+                {"splats", r.splats},
+                {"seconds",
+                 {{"partition", r.partition_s},
+                  {"calibrate", r.calibrate_s},
+                  {"plan", r.plan_s},
+                  {"tiles", r.tiles_s},
+                  {"publish", r.publish_s}}},
+                {"peak_rss_bytes", peak_rss_bytes()},
+                {"predicted_disk_bytes", r.predicted_disk_bytes},
+                {"predicted_memory_bytes", r.predicted_memory_bytes},
+                {"spilled_bytes", r.spilled_bytes},
+                {"calibration",
+                 {{"mean_radius_m", r.calibration.mean_radius_m},
+                  {"mean_error_m", r.calibration.mean_error_m},
+                  {"mean_density", r.calibration.mean_density},
+                  {"samples", r.calibration.samples}}},
+                {"digest", r.digest.hex()},
+                {"warnings", r.warnings}};
+    json failed = json::array();
+    for (const auto& failure : r.failures)
+        failed.push_back({{"tile", failure.tile.text()}, {"message", failure.message}});
+    object["tiles_failed"] = failed;
+    if (explain) {
+        json reasons = json::array();
+        for (const auto& e : r.explanations)
+            reasons.push_back({{"tile", e.tile.text()}, {"reason", tiling::text_of(e.reason)}});
+        object["explain"] = reasons;
+    }
+    return object;
+}
+
+std::string to_text(const tiling::BuildReport& r, const BuildFlags& flags) {
+    if (flags.dry_run)
+        return "would read " + format_count(r.inputs_read) + " inputs (" + format_count(r.points.read) +
+               " points) and look at " + format_count(r.tiles_checked) + " of " +
+               format_count(r.tiles_total) + " tiles; needs up to " + format_bytes(r.predicted_disk_bytes) +
+               " of disk and " + format_bytes(r.predicted_memory_bytes) + " for the largest tile\n";
+    return "generation " + std::to_string(r.generation) + (r.published ? "" : " (unchanged)") + ": " +
+           format_count(r.splats) + " splats in " + format_count(r.tiles_total) + " tiles (" +
+           format_count(r.tiles_built) + " built, " + format_count(r.tiles_reused) + " reused) from " +
+           format_count(r.points.kept) + " points, digest " + r.digest.hex() + "\n";
+}
+
+void run(Context& context, const BuildFlags& flags) {
+    // Tiles are large and short-lived: give their memory back to the system when they are done.
+    ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    Recipe recipe = recipe_of(flags);
+    tiling::BuildOptions options;
+    options.inputs = expand_inputs(flags);
+    for (const std::string& path : flags.remove) options.remove.emplace_back(path);
+    options.recalibrate = flags.recalibrate;
+    options.parameters = json{{"method", std::string(splat::to_string(recipe.params.method))},
+                              {"resample", recipe.params.resample},
+                              {"classes", recipe.classes.name()}}
+                             .dump();
+    if (!recipe.classes.classes().empty()) options.classes = recipe.classes.to_toml();
+    options.tile_size_m = flags.tile_size_m;
+    options.memory_bytes = context.memory_bytes();
+    options.threads = context.threads();
+    options.dry_run = flags.dry_run;
+    options.keep_going = flags.keep_going;
+
+    splat::SplatProcessor processor(recipe.params, recipe.classes);
+    const auto report =
+        tiling::build_city(flags.city, processor, options, context.cancel(), context.progress());
+    for (const std::string& line : report.warnings) context.warn(line);
+    if (flags.explain)
+        for (const auto& e : report.explanations)
+            context.say("tile " + e.tile.text() + ": " + tiling::text_of(e.reason));
+    context.result(to_json(report, flags.explain), to_text(report, flags));
+    if (!report.failures.empty()) {
+        for (const auto& failure : report.failures)
+            context.warn("tile " + failure.tile.text() + " failed: " + failure.message);
+        throw Error(ErrorKind::bad_data, std::to_string(report.failures.size()) +
+                                             " tiles failed; nothing was published, what succeeded is kept");
+    }
+}
+
+}  // namespace
+
+void add_build(CLI::App& app, Context& context) {
+    auto flags = std::make_shared<BuildFlags>();
+    CLI::App& verb = *app.add_subcommand("build", "create a city from point clouds, or bring it up to date");
+    verb.fallthrough();
+    verb.add_option("city", flags->city, "directory of the city")->required();
+    verb.add_option(
+        "inputs", flags->inputs,
+        "point clouds, or directories of them, to add; without any, the known ones are checked for changes");
+    verb.add_option("--trajectory", flags->trajectory, "where the sensor was, by GPS time, for these inputs")
+        ->check(CLI::ExistingFile)
+        ->type_name("FILE");
+    verb.add_option("--method", flags->method,
+                    "basic, adaptive or descriptors (default: what the city has, else "
+                    "adaptive with a class map and descriptors without)")
+        ->check(CLI::IsMember({"basic", "adaptive", "descriptors"}))
+        ->type_name("NAME");
+    verb.add_option("--classes", flags->classes, "class map of the labels: a built-in name or a TOML file")
+        ->type_name("MAP");
+    verb.add_option("--tile-size", flags->tile_size_m, "edge of a tile in whole metres; changes no splat")
+        ->check(CLI::Range(1, 512))
+        ->type_name("M");
+    auto* no_resample = verb.add_flag("--no-resample", flags->no_resample, "one generation of splats only");
+    verb.add_flag("--resample", flags->resample,
+                  "even out the density and generate twice (default for a new city)")
+        ->excludes(no_resample);
+    verb.add_flag("--recalibrate", flags->recalibrate, "measure the city-wide means again, and rebuild");
+    verb.add_option("--remove", flags->remove, "forget this input")
+        ->type_name("INPUT")
+        ->allow_extra_args(false);
+    verb.add_flag("--dry-run", flags->dry_run, "say what would be done and what it needs");
+    verb.add_flag("--explain", flags->explain, "say for each built tile why");
+    verb.add_flag("--keep-going", flags->keep_going, "finish the other tiles when one fails");
+    verb.footer(
+        "Example: citysplat build city drive/*.las --trajectory drive/trajectory.tum --classes synthetic\n"
+        "Inputs are known by their content: a touched or renamed file costs nothing, a changed one only the\n"
+        "tiles it touches. An interrupted build continues where it was.");
+    verb.callback([flags, &context] { run(context, *flags); });
+}
+
+}  // namespace citysplat::cli
