@@ -16,7 +16,15 @@ Placed Placed::at(Vec3d local_origin, double yaw_rad) const {
             sin_ * turn.cos + cos_ * turn.sin};
 }
 
-Vec3d Placed::vector(Vec3d v) const { return {cos_ * v.x - sin_ * v.y, sin_ * v.x + cos_ * v.y, v.z}; }
+Placed Placed::sloped(double grade) const {
+    Placed result = *this;
+    result.grade_ = grade;
+    return result;
+}
+
+Vec3d Placed::vector(Vec3d v) const {
+    return {cos_ * v.x - sin_ * v.y, sin_ * v.x + cos_ * v.y, v.z + grade_ * v.x};
+}
 Vec3d Placed::point(Vec3d local) const { return origin_ + vector(local); }
 
 void Placed::box(Vec3d centre, Vec3d size, Surface surface) const {

@@ -13,6 +13,7 @@ class Placed {
   public:
     Placed(Geometry& geometry, Vec3d origin, double yaw_rad);
     Placed at(Vec3d local_origin, double yaw_rad = 0) const;  ///< a frame within this frame
+    Placed sloped(double grade) const;  ///< the same frame, rising by grade·x: a car on a hill
 
     Vec3d point(Vec3d local) const;
     Vec3d vector(Vec3d local) const;
@@ -28,15 +29,13 @@ class Placed {
     void disc(Vec3d centre, Vec3d normal, double radius, Surface surface) const;
     void sphere(Vec3d centre, double radius, Surface surface) const;
     Geometry& geometry() const { return *geometry_; }
-    double cos_yaw() const { return cos_; }
-    double sin_yaw() const { return sin_; }
 
   private:
     Placed(Geometry* geometry, Vec3d origin, double cos, double sin)
         : geometry_(geometry), origin_(origin), cos_(cos), sin_(sin) {}
     Geometry* geometry_;
     Vec3d origin_;
-    double cos_, sin_;
+    double cos_, sin_, grade_ = 0;
 };
 
 /// One side of a street for the things that stand on it: x runs along the street from 0 to `length`, y from

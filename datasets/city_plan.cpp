@@ -150,15 +150,17 @@ double Ground::height(double x, double y) {
 Look look_of(Surface surface, Vec3d p) {
     const Look plain{surface.label, surface.reflectance_percent / 100.0};
     if (surface.pattern == Pattern::plain) return plain;
-    const double along = surface.pattern == Pattern::street_east ? p.x : p.y;
-    const double across = std::fabs(surface.pattern == Pattern::street_east ? p.y : p.x);
-    const double from_end = std::min(along - kStreetHalf, kStreetHalf + kSegment - along);
     const Look paint{label::road_line, 0.85};
+    // In the frame of the street: `right` is the right lane of those who drive away from the cell's node.
+    const bool east = surface.pattern == Pattern::street_east;
+    const double along = (east ? p.x : p.y) - kStreetHalf, right = east ? -p.y : p.x;
+    const double across = std::fabs(right), from_end = std::min(along, kSegment - along);
     if (from_end > 0.4 && from_end < 3.0)  // zebra crossing
         return across < 5.0 && std::fmod(across + 0.25, 1.0) < 0.5 ? paint : plain;
-    if (from_end > 3.6 && from_end < 4.0)  // stop line, on the side that drives towards the crossing
-        return across > 0.2 && across < kParkingLine ? paint : plain;
-    if (from_end < 4.0) return plain;
+    if (from_end < 4.0) {  // stop line, for those who drive towards the crossing
+        const bool approaching = (along < from_end + 1) != (right > 0);
+        return from_end > 3.6 && approaching && across > 0.1 && across < kParkingLine ? paint : plain;
+    }
     if (across < 0.06) return std::fmod(along, 4.5) < 1.5 ? paint : plain;  // centre line, dashed
     if (std::fabs(across - kParkingLine) < 0.05) return std::fmod(along, 0.5) < 0.35 ? paint : plain;
     return plain;

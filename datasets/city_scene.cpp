@@ -36,7 +36,7 @@ struct Name {
 
 struct BlockFactory::Device {
     RTCDevice device;
-    Device() : device(rtcNewDevice(nullptr)) {
+    explicit Device(const char* config) : device(rtcNewDevice(config)) {
         if (!device) throw UnavailableError("Embree does not start on this machine (rtcNewDevice failed)");
     }
     ~Device() { rtcReleaseDevice(device); }
@@ -190,7 +190,8 @@ void BlockScene::attach(unsigned kind, const std::vector<Primitive>& primitives)
     rtcReleaseGeometry(g);
 }
 
-BlockFactory::BlockFactory(std::uint64_t seed) : seed_(seed), device_(std::make_shared<const Device>()) {}
+BlockFactory::BlockFactory(std::uint64_t seed, const char* embree_config)
+    : seed_(seed), device_(std::make_shared<const Device>(embree_config)) {}
 BlockFactory::~BlockFactory() = default;
 
 std::shared_ptr<const BlockScene> BlockFactory::make(Cell cell) const {

@@ -32,7 +32,8 @@ class BlockScene;
 /// Makes blocks. Thread-safe.
 class BlockFactory {
   public:
-    explicit BlockFactory(std::uint64_t seed);
+    /// `embree_config` as for rtcNewDevice, e.g. "isa=sse2": for the test that it does not matter.
+    explicit BlockFactory(std::uint64_t seed, const char* embree_config = nullptr);
     ~BlockFactory();
     std::uint64_t seed() const { return seed_; }
     std::shared_ptr<const BlockScene> make(Cell cell) const;
@@ -70,8 +71,8 @@ std::vector<Cell> cells_near(double x0, double y0, double x1, double y1, double 
 /// blocks at once; the one not used for longest goes first. One thread at a time.
 class BlockCache {
   public:
-    explicit BlockCache(std::uint64_t seed, std::size_t capacity = 24)
-        : factory_(seed), capacity_(capacity) {}
+    explicit BlockCache(std::uint64_t seed, std::size_t capacity = 24, const char* embree_config = nullptr)
+        : factory_(seed, embree_config), capacity_(capacity) {}
     /// A scene of exactly these cells; the same object again when they are those of the last call.
     std::shared_ptr<const CityScene> scene(Cell centre, std::span<const Cell> cells);
     std::size_t resident() const { return blocks_.size(); }

@@ -33,7 +33,7 @@ struct HouseStyle {
     Surface wall, trim, roof;
     int floors;
     double floor_height, bay, window_width, window_low, window_high, recess;
-    bool balconies, string_courses, gabled;
+    bool balconies, string_courses, gabled, shutters, awning;
 };
 
 HouseStyle draw_style(Dice& dice) {
@@ -52,6 +52,8 @@ HouseStyle draw_style(Dice& dice) {
     s.recess = dice.between(0.15, 0.32);
     s.string_courses = dice.chance(0.5);
     s.gabled = dice.chance(0.6);
+    s.shutters = dice.chance(0.35);
+    s.awning = dice.chance(0.2);
     return s;
 }
 
@@ -120,6 +122,32 @@ void add_chimneys(const Lot& lot, Dice& dice, const HouseStyle& s, double front,
     }
 }
 
+/// Open shutters beside the windows of the upper floors.
+void add_shutters(const Lot& lot, const HouseStyle& s, const Facade& wall, double front, double base) {
+    const Surface wood{label::building, 28, Pattern::plain};
+    const double leaf = std::min(s.window_width / 2, (wall.pitch_u - s.window_width) / 2 - 0.04);
+    const double middle = (s.window_low + s.window_high) / 2, height = s.window_high - s.window_low;
+    for (int floor = 1; floor < s.floors; ++floor)
+        for (int bay = 0; bay < wall.count_u; ++bay)
+            for (const double side : {-1.0, 1.0}) {
+                const double x =
+                    lot.x0 + wall.first_u + wall.pitch_u * (bay + 0.5) + side * (s.window_width + leaf) / 2;
+                lot.frame.box({x, front - 0.03, base + floor * s.floor_height + middle}, {leaf, 0.04, height},
+                              wood);
+            }
+}
+
+/// A cloth roof over the ground floor, two slabs of iron to hold it.
+void add_awning(const Lot& lot, double front, double base) {
+    const Surface cloth{label::building, 60, Pattern::plain};
+    const double reach = 1.3, x0 = lot.x0 + 0.5, width = lot.width() - 1.0;
+    const Vec3d edge{width, 0, 0};
+    lot.frame.quad({x0, front, base + 2.9}, edge, {0, -reach, -0.45}, cloth);
+    lot.frame.quad({x0, front - reach, base + 2.45}, edge, {0, 0, -0.22}, cloth);
+    for (const double x : {x0, x0 + width})
+        lot.frame.bar({x, front, base + 2.4}, {x, front - reach, base + 2.44}, 0.015, kRailing);
+}
+
 /// What breaks up the front: cornice, courses, door, balconies, drainpipe.
 void add_front_details(const Lot& lot, Dice& dice, const HouseStyle& s, const Facade& wall, double front,
                        double base) {
@@ -138,6 +166,8 @@ void add_front_details(const Lot& lot, Dice& dice, const HouseStyle& s, const Fa
     }
     const double pipe_x = lot.x1 - 0.12;
     f.bar({pipe_x, front - 0.09, base - 0.2}, {pipe_x, front - 0.09, eaves - 0.4}, 0.05, s.roof);
+    if (s.shutters && !s.balconies) add_shutters(lot, s, wall, front, base);
+    if (s.awning && front == 0) add_awning(lot, front, base);
     if (!s.balconies) return;
     const std::uint64_t column_word = dice.word();
     for (int floor = 1; floor < s.floors; ++floor)

@@ -129,7 +129,8 @@ void add_parked_vehicles(const StreetSide& side) {
         const double yaw = exact::kPi + dice.between(-0.03, 0.03);
         const Placed at =
             side.frame.at({x + shift, -across + aside, side.base + side.grade * (x + shift) + road}, yaw);
-        add_vehicle(at,
+        // It looks along −x of the street side.
+        add_vehicle(at.sloped(-side.grade),
                     kind < 0.45  ? VehicleKind::hatchback
                     : kind < 0.8 ? VehicleKind::saloon
                                  : VehicleKind::van,

@@ -151,3 +151,19 @@ TEST_CASE("the cache of blocks stays within its capacity and gives the same answ
     REQUIRE(after);
     CHECK(after->t == before->t);
 }
+
+TEST_CASE("the instruction set that Embree chooses does not show in the answers") {
+    const Cell cell{0, 0};
+    BlockCache plain(kSeed, 4, "isa=sse2"), best(kSeed, 4);
+    const auto a = plain.scene(cell, std::vector{cell}), b = best.scene(cell, std::vector{cell});
+    Dice dice(6);
+    for (int i = 0; i < 5000; ++i) {
+        const Ray ray{{dice.between(-5, 70), dice.between(-5, 5), dice.between(1, 8)}, direction_of(dice)};
+        const auto p = a->intersect(ray, 80), q = b->intersect(ray, 80);
+        REQUIRE(p.has_value() == q.has_value());
+        if (p) CHECK((p->t == q->t && p->look.label == q->look.label && p->normal.x == q->normal.x));
+        const auto m = a->nearest(ray.origin, 5), n = b->nearest(ray.origin, 5);
+        REQUIRE(m.has_value() == n.has_value());
+        if (m) CHECK((m->distance_m == n->distance_m && m->look.label == n->look.label));
+    }
+}
