@@ -4,12 +4,9 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "sim/ray_table.hpp"
-
-#include <toml++/toml.h>
+#include "sim/toml_section.hpp"
 
 #include <cmath>
-#include <optional>
-#include <set>
 
 namespace citysplat::sim {
 
@@ -17,84 +14,11 @@ namespace {
 
 constexpr double kRadPerDeg = exact::kPi / 180;
 
-/// A table of the sensor file that knows where it is and which keys were asked for.
-class Section {
-  public:
-    Section(const toml::table& table, std::string where) : table_(table), where_(std::move(where)) {}
-
-    bool has(std::string_view key) const { return table_.contains(key); }
-    double number(std::string_view key, std::optional<double> fallback = {}) {
-        known_.insert(std::string(key));
-        const auto* node = table_.get(key);
-        if (!node) {
-            if (fallback) return *fallback;
-            throw ConfigError(where_ + ": \"" + std::string(key) + "\" is missing");
-        }
-        return finite(*node, key);
-    }
-    double positive(std::string_view key, std::optional<double> fallback = {}) {
-        const double v = number(key, fallback);
-        if (!(v > 0)) throw ConfigError(where_ + ": \"" + std::string(key) + "\" must be positive");
-        return v;
-    }
-    std::uint32_t count(std::string_view key, std::optional<double> fallback = {}) {
-        const double v = positive(key, fallback);
-        if (v != std::floor(v) || v > 1e7)
-            throw ConfigError(where_ + ": \"" + std::string(key) +
-                              "\" must be a whole number below 10 million");
-        return static_cast<std::uint32_t>(v);
-    }
-    std::string text(std::string_view key, std::optional<std::string> fallback = {}) {
-        known_.insert(std::string(key));
-        if (const auto v = table_[key].value<std::string>()) return *v;
-        if (has(key) || !fallback)
-            throw ConfigError(where_ + ": \"" + std::string(key) + "\" must be a text");
-        return *fallback;
-    }
-    std::vector<double> numbers(std::string_view key) {
-        known_.insert(std::string(key));
-        std::vector<double> values;
-        const auto* node = table_.get(key);
-        if (!node) return values;
-        if (!node->is_array()) return {finite(*node, key)};
-        for (const auto& item : *node->as_array()) values.push_back(finite(item, key));
-        return values;
-    }
-    Quadratic quadratic(std::string_view key) {
-        const std::vector<double> v = numbers(key);
-        if (v.size() > 3)
-            throw ConfigError(where_ + ": \"" + std::string(key) + "\" has at most three coefficients");
-        return {v.size() > 0 ? v[0] : 0, v.size() > 1 ? v[1] : 0, v.size() > 2 ? v[2] : 0};
-    }
-    /// A sub-table; empty when it is not there.
-    Section section(std::string_view key) {
-        known_.insert(std::string(key));
-        static const toml::table kEmpty;
-        const auto* node = table_.get(key);
-        if (node && !node->is_table())
-            throw ConfigError(where_ + ": \"" + std::string(key) + "\" must be a table");
-        return {node ? *node->as_table() : kEmpty, where_ + ": [" + std::string(key) + "]"};
-    }
-    /// Throws when the file has a key nobody asked for: a misspelt key must not be silence.
-    void finish() const {
-        for (const auto& [key, value] : table_)
-            if (!known_.contains(std::string(key.str())))
-                throw ConfigError(where_ + ": unknown key \"" + std::string(key.str()) + "\"");
-    }
-    const std::string& where() const { return where_; }
-
-  private:
-    double finite(const toml::node& node, std::string_view key) const {
-        const auto v = node.value<double>();
-        if (!v || !std::isfinite(*v))
-            throw ConfigError(where_ + ": \"" + std::string(key) + "\" must be a number");
-        return *v;
-    }
-
-    const toml::table& table_;
-    std::string where_;
-    std::set<std::string> known_;
-};
+Quadratic quadratic(Section& section, std::string_view key) {
+    const std::vector<double> v = section.numbers(key);
+    if (v.size() > 3) section.fail(key, "has at most three coefficients");
+    return {v.size() > 0 ? v[0] : 0, v.size() > 1 ? v[1] : 0, v.size() > 2 ? v[2] : 0};
+}
 
 std::vector<Beam> read_beams(Section beams) {
     std::vector<double> elevations = beams.numbers("elevation_deg");
@@ -201,7 +125,7 @@ void read_models(Section& root, Sensor& sensor) {
     beam.finish();
 
     Section error = root.section("error");
-    sensor.error = {error.quadratic("bias_m"), error.quadratic("sigma_m")};
+    sensor.error = {quadratic(error, "bias_m"), quadratic(error, "sigma_m")};
     error.finish();
 
     Section intensity = root.section("intensity");
@@ -228,13 +152,7 @@ std::string known_names() {
 }  // namespace
 
 Sensor Sensor::parse(std::string_view text, std::string_view origin, const std::filesystem::path& directory) {
-    toml::table table;
-    try {
-        table = toml::parse(text, std::string(origin));
-    } catch (const toml::parse_error& e) {
-        throw ConfigError(std::string(origin) + ": line " + std::to_string(e.source().begin.line) + ": " +
-                          std::string(e.description()));
-    }
+    const toml::table table = parse_toml(text, origin);
     Section root(table, std::string(origin));
     Sensor sensor;
     sensor.id = std::filesystem::path(origin).stem().string();

@@ -57,6 +57,7 @@ int run(int argc, char** argv) {
     cli::add_build(app, context);
     cli::add_info(app, context);
     cli::add_synth(app, context);
+    cli::add_sensors(app, context);
     catch_interrupts(context.cancel());
     std::optional<tbb::global_control> thread_limit;
     app.parse_complete_callback([&] {

@@ -1,0 +1,67 @@
+#pragma once
+
+#include "core/file.hpp"
+#include "core/hash.hpp"
+#include "sim/scan_format.hpp"
+#include "sim/simulation.hpp"
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace citysplat::sim {
+
+struct ScanWriterOptions {
+    std::filesystem::path directory;
+    std::string format = "kitti";  ///< las, ply, pcd, kitti or xyz
+    std::string frame = "auto";    ///< world, sensor; auto: sensor for kitti and pcd, world for the others
+    bool keep_all = false;         ///< rays without return too
+    bool scans = true;             ///< one file per scan
+    bool accumulate = false;       ///< all returns in one file, world frame
+    std::string crs;
+};
+
+/// Writes scans into a directory:
+///
+///   scans/000000.las …                 las, ply, pcd, xyz
+///   velodyne/000000.bin, labels/000000.label …   kitti
+///   cloud.las                          with `accumulate` (kitti: cloud.ply)
+///   poses.txt, times.txt               pose of the sensor (3 × 4, rows) and time at the beginning of each
+///   scan calib.txt                          kitti: Tr is the identity, the poses are those of the sensor
+///
+/// Threads: as ScanSink says. Files of scans are written by the threads that made them.
+class ScanWriter final : public ScanSink {
+  public:
+    explicit ScanWriter(const ScanWriterOptions& options);
+    ~ScanWriter() override;
+
+    void consume(const Scan& scan) override;
+    void conclude(const Scan& scan) override;
+    /// Completes headers, poses and times.
+    void finish();
+    const std::vector<std::string>& files() const { return files_; }  ///< other than those of scans
+    std::uint64_t bytes() const { return bytes_; }
+
+  private:
+    struct Part {
+        std::unique_ptr<ScanFormat> format;
+        std::filesystem::path directory;
+    };
+
+    void write_file(const Part& part, const Scan& scan);
+
+    ScanWriterOptions options_;
+    CloudLayout layout_;
+    std::vector<Part> parts_;
+    std::unique_ptr<ScanFormat> cloud_format_;
+    std::optional<FileWriter> cloud_, poses_, times_;
+    std::optional<CloudLayout> cloud_layout_;
+    CloudSummary cloud_summary_;
+    std::vector<std::string> files_;
+    std::atomic<std::uint64_t> bytes_{0};
+};
+
+}  // namespace citysplat::sim

@@ -1,0 +1,284 @@
+#include "sim/simulation.hpp"
+
+#include "core/error.hpp"
+#include "sim/memory_city.hpp"
+
+#include <catch2/catch.hpp>
+#include <tbb/global_control.h>
+
+#include <mutex>
+
+using namespace citysplat;
+using namespace citysplat::sim;
+using test::MemoryCity;
+
+namespace {
+
+constexpr double kEast = 652000.25, kNorth = 6861000.5;
+
+Trajectory straight_drive(double length_m, double seconds) {
+    std::vector<StampedPose> poses;
+    for (int i = 0; i <= 20; ++i) {
+        const double s = i / 20.0;
+        poses.push_back({100 + seconds * s,
+                         {{kEast + 2 + length_m * s, kNorth + 0.3 * s, 1.9},
+                          from_yaw_pitch_roll(0.1 * s, 0.01 * s, -0.02 * s)}});
+    }
+    return Trajectory(poses);
+}
+
+/// A small spinning sensor, so that tests are quick.
+Sensor small_sensor() {
+    return Sensor::parse(R"(
+name = "test"
+kind = "spinning"
+[spin]
+rate_hz = 10
+columns_per_turn = 360
+[beams]
+count = 16
+first_deg = 10
+last_deg = -20
+[range]
+min_m = 0.5
+max_m = 40
+[error]
+sigma_m = 0.02
+)",
+                         "test.toml");
+}
+
+class Collector : public ScanSink {
+  public:
+    void consume(const Scan&) override { ++consumed; }
+    void conclude(const Scan& scan) override { scans.push_back(scan); }
+    std::atomic<int> consumed{0};
+    std::vector<Scan> scans;
+};
+
+struct Outcome {
+    SimulationReport report;
+    std::vector<Scan> scans;
+};
+
+Outcome drive(const MemoryCity& city, const SensorRun& run, const SimulationOptions& options,
+              double length_m = 40, double seconds = 2.01) {
+    const auto tracer = make_embree_tracer();
+    Collector sink;
+    CancelToken cancel;
+    Progress progress;
+    Outcome outcome;
+    outcome.report =
+        simulate(city, *tracer, run, straight_drive(length_m, seconds), options, sink, cancel, progress);
+    REQUIRE(sink.consumed == static_cast<int>(sink.scans.size()));
+    outcome.scans = std::move(sink.scans);
+    return outcome;
+}
+
+SimulationOptions with_budget(std::uint64_t bytes, bool prefetch = true) {
+    SimulationOptions options;
+    options.cache.budget_bytes = bytes;
+    options.cache.prefetch = prefetch;
+    return options;
+}
+
+std::uint64_t largest_tile_bytes(const MemoryCity& city) {
+    const auto tracer = make_embree_tracer();
+    std::uint64_t most = 0;
+    for (const auto& entry : city.tiles())
+        most = std::max<std::uint64_t>(most, tracer->estimated_bytes(entry.splats));
+    return most;
+}
+
+}  // namespace
+
+TEST_CASE("scans are the same for any threads, memory budget, prefetching and tile size") {
+    const auto discs = test::street(kEast, kNorth, 60);
+    const MemoryCity city(discs, 16);
+    SensorRun run{small_sensor(), {}, 7};
+    for (const std::uint32_t hits : {1u, 5u}) {
+        run.hits = hits;
+        const Outcome reference = drive(city, run, with_budget(std::uint64_t{1} << 30));
+        REQUIRE(reference.report.scans == 20);
+        REQUIRE(reference.report.rays == 20 * 16 * 360);
+        CHECK(reference.report.hits > reference.report.rays / 2);
+        REQUIRE(reference.report.passes == 20);
+
+        const std::uint64_t one = largest_tile_bytes(city);
+        for (const std::uint64_t budget : {one, 2 * one, 3 * one + one / 2, 8 * one})
+            for (const bool prefetch : {true, false}) {
+                CAPTURE(hits, budget, prefetch);
+                const Outcome outcome = drive(city, run, with_budget(budget, prefetch));
+                CHECK(outcome.report.digest == reference.report.digest);
+                if (budget == one) CHECK(outcome.report.passes > outcome.report.scans);
+            }
+        for (const std::size_t threads : {1u, 2u, 5u}) {
+            const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
+            CHECK(drive(city, run, with_budget(4 * one)).report.digest == reference.report.digest);
+        }
+    }
+}
+
+TEST_CASE("the budget holds while tiles come and go") {
+    const MemoryCity city(test::street(kEast, kNorth, 300, 0.5), 10);
+    const SensorRun run{small_sensor(), {}, 7};
+    const std::uint64_t budget = 24 * largest_tile_bytes(city);
+    const Outcome outcome = drive(city, run, with_budget(budget), 290, 4);
+    CHECK(outcome.report.cache.peak_bytes <= budget);
+    CHECK(outcome.report.cache.tiles_evicted > 0);
+    CHECK(outcome.report.passes == outcome.report.scans);
+    // Every tile in reach is loaded once: the drive never comes back.
+    CHECK(outcome.report.cache.tiles_loaded == outcome.report.tiles_in_reach);
+}
+
+TEST_CASE("a budget below one tile is refused with the tile and the way out") {
+    const MemoryCity city(test::street(kEast, kNorth, 60), 16);
+    const SensorRun run{small_sensor(), {}, 7};
+    CHECK_THROWS_WITH(drive(city, run, with_budget(1000)),
+                      Catch::Contains("--resident") && Catch::Contains("tile"));
+}
+
+TEST_CASE("a damaged tile stops the run with its key, or marks the rays it concerns") {
+    MemoryCity city(test::street(kEast, kNorth, 60), 16);
+    SensorRun run{small_sensor(), {}, 7};
+    run.noise = false;
+    const Outcome whole = drive(city, run, with_budget(1 << 30));
+    const std::size_t victim = city.tiles().size() / 2;
+    city.damaged = {victim};
+    CHECK_THROWS_WITH(drive(city, run, with_budget(1 << 30)),
+                      Catch::Contains(city.tiles()[victim].key.text()));
+
+    SimulationOptions options = with_budget(1 << 30);
+    options.cache.allow_missing = true;
+    const Outcome partial = drive(city, run, options);
+    REQUIRE(partial.report.missing > 0);
+    std::uint64_t marked = 0;
+    for (std::size_t s = 0; s < whole.scans.size(); ++s)
+        for (std::size_t i = 0; i < whole.scans[s].returns.size(); ++i) {
+            const Return &a = whole.scans[s].returns[i], &b = partial.scans[s].returns[i];
+            marked += b.status == RayStatus::missing;
+            // What is not marked is what it was; what was hit in the tile is marked.
+            if (b.status != RayStatus::missing) REQUIRE((a.status == b.status && a.range_m == b.range_m));
+            if (a.tile == victim) REQUIRE(b.status == RayStatus::missing);
+        }
+    CHECK(marked == partial.report.missing);
+}
+
+TEST_CASE("every ray of a sweep has its own origin: a moving sensor sees a wall from where it is") {
+    // A wall at right angles to the drive, dead ahead; ranges must shrink within a sweep as the car moves.
+    std::vector<test::WorldDisc> wall;
+    for (double y = -20; y < 20; y += 0.2)
+        for (double z = -5; z < 10; z += 0.2) wall.push_back({{kEast + 60, kNorth + y, z}, {-1, 0, 0}, 0.3});
+    const MemoryCity city(wall, 16);
+    SensorRun run{small_sensor(), {}, 1};
+    run.noise = false;
+    run.sensor.max_range_m = 100;
+    const std::vector<StampedPose> poses{{0, {{kEast, kNorth, 2}, {}}}, {1, {{kEast + 20, kNorth, 2}, {}}}};
+    const auto tracer = make_embree_tracer();
+    Collector sink;
+    CancelToken cancel;
+    Progress progress;
+    simulate(city, *tracer, run, Trajectory(poses), with_budget(1 << 30), sink, cancel, progress);
+    std::size_t checked = 0;
+    for (const Scan& scan : sink.scans)
+        for (const Return& r : scan.returns) {
+            if (r.status != RayStatus::hit) continue;
+            ++checked;
+            const double t = scan.time_s + static_cast<double>(r.time_s);
+            const Vec3d origin{kEast + 20 * t, kNorth, 2};
+            REQUIRE(std::fabs(r.position.x - (kEast + 60)) < 1e-3);
+            REQUIRE(std::fabs(length(r.position - origin) - static_cast<double>(r.range_m)) < 1e-3);
+        }
+    CHECK(checked > 1000);
+}
+
+TEST_CASE("noise has the sigma and bias of the sensor file and is absent when switched off") {
+    std::vector<test::WorldDisc> floor{{{kEast, kNorth, 0}, {0, 0, 1}, 7.9}};
+    const MemoryCity city(floor, 16);
+    SensorRun run{small_sensor(), {}, 3};
+    run.sensor.error = {{0.01, 0.002, -0.0001}, {0.02, 0.001, 0}};
+    const auto collect = [&](bool noise) {
+        run.noise = noise;
+        return drive(city, run, with_budget(1 << 30), 0.01, 4.01);
+    };
+    const Outcome clean = collect(false), noisy = collect(true);
+    double sum = 0, squares = 0, n = 0;
+    for (std::size_t s = 0; s < clean.scans.size(); ++s)
+        for (std::size_t i = 0; i < clean.scans[s].returns.size(); ++i) {
+            const Return &a = clean.scans[s].returns[i], &b = noisy.scans[s].returns[i];
+            if (a.status != RayStatus::hit) continue;
+            const double d = static_cast<double>(a.range_m);
+            const double z = (static_cast<double>(b.range_m) - d - (0.01 + 0.002 * d - 0.0001 * d * d)) /
+                             (0.02 + 0.001 * d);
+            sum += z, squares += z * z, ++n;
+        }
+    REQUIRE(n > 20000);
+    CHECK(std::fabs(sum / n) < 4 / std::sqrt(n));
+    CHECK(std::fabs(squares / n - 1) < 4 * std::sqrt(2 / n));
+    CHECK(collect(false).report.digest == clean.report.digest);
+    run.seed = 4;
+    CHECK(collect(false).report.digest == clean.report.digest);
+    CHECK(collect(true).report.digest != noisy.report.digest);
+}
+
+TEST_CASE("the drop model loses the share of returns it says") {
+    const MemoryCity city(test::street(kEast, kNorth, 30), 16);
+    SensorRun run{small_sensor(), {}, 3};
+    run.sensor.drop.probability = 0.25;
+    const Outcome outcome = drive(city, run, with_budget(1 << 30), 10, 2.01);
+    const double all = static_cast<double>(outcome.report.hits + outcome.report.dropped);
+    CHECK(std::fabs(static_cast<double>(outcome.report.dropped) / all - 0.25) <
+          4 * std::sqrt(0.25 * 0.75 / all));
+    run.sensor.drop = {0, 45};
+    for (const Scan& scan : drive(city, run, with_budget(1 << 30), 10, 0.51).scans)
+        for (const Return& r : scan.returns)
+            if (r.status != RayStatus::none)
+                REQUIRE((r.status == RayStatus::hit) == (r.cosine >= 0.70710678f));
+}
+
+TEST_CASE("scans begin at the rate asked for, within the times asked for") {
+    const Trajectory trajectory = straight_drive(10, 2);
+    const SensorRun run{small_sensor(), {}, 1};
+    CHECK(scan_times(run, trajectory, {}).size() == 20);
+    CHECK(scan_times(run, trajectory, {100.5, 101.05, 0}).size() == 6);
+    const auto slow = scan_times(run, trajectory, {100, 200, 2});
+    REQUIRE(slow.size() == 4);
+    CHECK(slow[1] == 100.5);
+    CHECK_THROWS_AS(scan_times(run, trajectory, {101.95, 200, 0}), UsageError);
+}
+
+TEST_CASE("weights of several hits are those of the paper") {
+    HitList list;
+    for (std::uint32_t n = 1; n <= kMaxHits; ++n) {
+        for (std::uint32_t one = 0; one < n; ++one) {
+            // The average of an indicator is that hit's weight over the sum.
+            double sum = 0;
+            for (std::uint32_t i = 1; i <= n; ++i) sum += std::exp(-std::fabs(i - n / 2.0) / (n / 2.0));
+            for (std::uint32_t i = 0; i < n; ++i) list.hits[i].range_m = i == one;
+            const double weight = std::exp(-std::fabs(one + 1 - n / 2.0) / (n / 2.0)) / sum;
+            REQUIRE(weighted_range(list, n) == Approx(weight).epsilon(1e-14));
+        }
+    }
+}
+
+TEST_CASE("a surface ends at another class, at a gap, and at the depth asked for") {
+    HitList list;
+    list.count = 5;
+    const float t[] = {10, 10.05f, 10.12f, 10.4f, 10.45f};
+    for (int i = 0; i < 5; ++i) list.hits[i].t = t[i], list.hits[i].label = 1;
+    CHECK(surface_depth(list, 5, 0.1f) == 3);
+    CHECK(surface_depth(list, 2, 0.1f) == 2);
+    CHECK(surface_depth(list, 5, 0.5f) == 5);
+    list.hits[1].label = 2;
+    CHECK(surface_depth(list, 5, 0.5f) == 1);
+    CHECK(surface_depth(HitList{}, 5, 0.5f) == 0);
+}
+
+TEST_CASE("the normal quantile inverts the normal distribution") {
+    for (double z = -7; z <= 7; z += 0.01) {
+        const double p = 0.5 * std::erfc(-z / std::sqrt(2.0));
+        if (p >= 1) continue;
+        // Near 1 the probability itself has no digits left.
+        CHECK(normal_quantile(p) == Approx(z).margin(2e-6 + (z > 5 ? 1e-3 * std::exp(z - 5) : 0)));
+    }
+}
