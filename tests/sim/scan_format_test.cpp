@@ -1,0 +1,164 @@
+#include "core/file.hpp"
+#include "core/formats/point_file.hpp"
+#include "core/formats/trajectory_file.hpp"
+#include "sim/scan_writer.hpp"
+#include "temp_dir.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <cstring>
+
+using namespace citysplat;
+using namespace citysplat::sim;
+
+namespace {
+
+constexpr double kEast = 652000.25, kNorth = 6861000.5;
+
+/// Returns on a spiral around the sensor; every seventh ray has none.
+Scan make_scan(std::uint64_t index, std::size_t rays) {
+    Scan scan;
+    scan.index = index;
+    scan.time_s = 300000 + 0.1 * static_cast<double>(index);
+    scan.world_from_sensor = {{kEast + static_cast<double>(index), kNorth, 40},
+                              from_yaw_pitch_roll(0.7, 0.02, -0.01)};
+    for (std::size_t i = 0; i < rays; ++i) {
+        Return r{};
+        const double a = 0.01 * static_cast<double>(i);
+        r.ray = static_cast<std::uint32_t>(i);
+        r.beam = static_cast<std::uint32_t>(i % 64);
+        r.range_m = static_cast<float>(5 + a);
+        r.time_s = static_cast<float>(1e-5 * static_cast<double>(i));
+        r.position = scan.world_from_sensor.apply({(5 + a) * std::cos(a), (5 + a) * std::sin(a), -1.5});
+        r.normal = {0, 0, 1};
+        r.cosine = 0.5f;
+        r.tile = 3, r.splat = r.ray * 2;
+        r.label = static_cast<std::uint16_t>(i % 20);
+        r.intensity = static_cast<std::uint16_t>(i % 65536);
+        r.hits = 1;
+        r.status = i % 7 == 0 ? RayStatus::none : RayStatus::hit;
+        scan.hits += r.status == RayStatus::hit;
+        scan.returns.push_back(r);
+    }
+    return scan;
+}
+
+std::vector<Scan> write(const ScanWriterOptions& options, std::size_t scans = 3) {
+    ScanWriter writer(options);
+    std::vector<Scan> made;
+    for (std::size_t i = 0; i < scans; ++i) {
+        made.push_back(make_scan(i, 700));
+        writer.consume(made.back());
+        writer.conclude(made.back());
+    }
+    writer.finish();
+    return made;
+}
+
+PointBatch read_all(const std::filesystem::path& path) {
+    const auto file = open_point_file(path);
+    PointBatch all, block;
+    for (std::size_t b = 0; b < file->block_count(); ++b) {
+        file->read_block(b, block);
+        all.x.insert(all.x.end(), block.x.begin(), block.x.end());
+        all.y.insert(all.y.end(), block.y.begin(), block.y.end());
+        all.z.insert(all.z.end(), block.z.begin(), block.z.end());
+        all.intensity.insert(all.intensity.end(), block.intensity.begin(), block.intensity.end());
+        all.label.insert(all.label.end(), block.label.begin(), block.label.end());
+        all.gps_time.insert(all.gps_time.end(), block.gps_time.begin(), block.gps_time.end());
+    }
+    return all;
+}
+
+void require_returns(const PointBatch& points, std::span<const Scan> scans) {
+    std::size_t at = 0;
+    for (const Scan& scan : scans)
+        for (const Return& r : scan.returns) {
+            if (r.status != RayStatus::hit) continue;
+            REQUIRE(at < points.size());
+            REQUIRE(length(Vec3d{points.x[at], points.y[at], points.z[at]} - r.position) < 2e-4);
+            REQUIRE(points.intensity[at] == r.intensity);
+            REQUIRE(points.label[at] == r.label);
+            REQUIRE(points.gps_time[at] ==
+                    Approx(scan.time_s + static_cast<double>(r.time_s)).epsilon(1e-12));
+            ++at;
+        }
+    REQUIRE(at == points.size());
+}
+
+}  // namespace
+
+TEST_CASE("scans written as LAS and PLY are read back by our own readers") {
+    for (const char* format : {"las", "ply"}) {
+        CAPTURE(format);
+        const test::TempDir directory;
+        ScanWriterOptions options;
+        options.directory = directory.path();
+        options.format = format;
+        options.accumulate = true;
+        const auto scans = write(options);
+        for (std::size_t i = 0; i < scans.size(); ++i)
+            require_returns(read_all(directory / ("scans/00000" + std::to_string(i) + "." + format)),
+                            {&scans[i], 1});
+        require_returns(read_all(directory / (std::string("cloud.") + format)), scans);
+    }
+}
+
+TEST_CASE("KITTI scans are in the sensor's frame: poses bring them back into the world") {
+    const test::TempDir directory;
+    ScanWriterOptions options;
+    options.directory = directory.path();
+    const auto scans = write(options);
+    const Trajectory poses = read_trajectory(directory / "poses.txt");
+    REQUIRE(poses.poses().size() == scans.size());
+    for (std::size_t i = 0; i < scans.size(); ++i) {
+        const auto bin = read_file(directory / ("velodyne/00000" + std::to_string(i) + ".bin"));
+        const auto labels = read_file(directory / ("labels/00000" + std::to_string(i) + ".label"));
+        REQUIRE(bin.size() == scans[i].hits * 16);
+        REQUIRE(labels.size() == scans[i].hits * 4);
+        CHECK(poses.poses()[i].time_s == Approx(scans[i].time_s));
+        std::size_t at = 0;
+        for (const Return& r : scans[i].returns) {
+            if (r.status != RayStatus::hit) continue;
+            float p[4];
+            std::uint32_t label;
+            std::memcpy(p, bin.data() + 16 * at, 16);
+            std::memcpy(&label, labels.data() + 4 * at, 4);
+            const Vec3d world = poses.poses()[i].world_from_body.apply(
+                {static_cast<double>(p[0]), static_cast<double>(p[1]), static_cast<double>(p[2])});
+            REQUIRE(length(world - r.position) < 1e-4);
+            REQUIRE(label == r.label);
+            ++at;
+        }
+    }
+}
+
+TEST_CASE("rays without return are kept on request") {
+    const test::TempDir directory;
+    ScanWriterOptions options;
+    options.directory = directory.path();
+    options.format = "xyz";
+    options.keep_all = true;
+    write(options, 1);
+    const std::string text = read_text_file(directory / "scans/000000.xyz");
+    CHECK(std::count(text.begin(), text.end(), '\n') == 700);
+}
+
+TEST_CASE("a PCD header names fields, sizes and counts that match its records") {
+    const test::TempDir directory;
+    ScanWriterOptions options;
+    options.directory = directory.path();
+    options.format = "pcd";
+    const auto scans = write(options, 1);
+    const auto bytes = read_file(directory / "scans/000000.pcd");
+    const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const std::size_t data = text.find("DATA binary\n") + 12;
+    const std::size_t sizes = text.find("SIZE ");
+    std::size_t record = 0;
+    for (std::size_t i = sizes + 5; text[i] != '\n'; ++i)
+        if (text[i] != ' ') record += static_cast<std::size_t>(text[i] - '0');
+    CHECK(text.find("POINTS " + std::string(12 - std::to_string(scans[0].hits).size(), '0') +
+                    std::to_string(scans[0].hits)) != std::string::npos);
+    CHECK(bytes.size() - data == scans[0].hits * record);
+}

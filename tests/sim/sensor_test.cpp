@@ -1,0 +1,219 @@
+#include "sim/sensor.hpp"
+
+#include "core/error.hpp"
+#include "core/file.hpp"
+#include "temp_dir.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+using namespace citysplat;
+using namespace citysplat::sim;
+
+namespace {
+
+double degrees(double rad) { return rad * 180 / exact::kPi; }
+double elevation_deg(const Firing& f) {
+    return degrees(std::asin(std::clamp(static_cast<double>(f.direction.z), -1.0, 1.0)));
+}
+double azimuth_deg(const Firing& f) {
+    return degrees(std::atan2(static_cast<double>(f.direction.y), static_cast<double>(f.direction.x)));
+}
+
+std::vector<Firing> firings_of(const Sensor& sensor, std::uint64_t scan = 0) {
+    std::vector<Firing> firings;
+    fire(sensor, scan, firings);
+    std::sort(firings.begin(), firings.end(), [](const Firing& a, const Firing& b) { return a.ray < b.ray; });
+    return firings;
+}
+
+struct Expected {
+    const char* name;
+    std::uint32_t rays, beams;
+    double low_deg, high_deg, smallest_step_deg, azimuth_step_deg, max_range_m;
+};
+
+// Published figures, independent of the files under test.
+const Expected kSpinning[] = {
+    {"hdl-64e", 64 * 2250, 64, -24.8, 2.0, 26.8 / 63, 0.16, 120},
+    {"hdl-64e-s2", 64 * 2083, 64, -24.33, 2.0, 1.0 / 3, 360.0 / 2083, 120},
+    {"hdl-32e", 32 * 1800, 32, -30.67, 10.67, 1.33, 0.2, 100},
+    {"vlp-16", 16 * 1808, 16, -15, 15, 2.0, 360.0 / 1808, 100},
+    {"vlp-32c", 32 * 1808, 32, -25, 15, 0.333, 360.0 / 1808, 200},
+    {"os1-32", 32 * 1024, 32, -22.5, 22.5, 45.0 / 31, 360.0 / 1024, 120},
+    {"os1-64", 64 * 1024, 64, -22.5, 22.5, 45.0 / 63, 360.0 / 1024, 120},
+    {"os1-128", 128 * 1024, 128, -22.5, 22.5, 45.0 / 127, 360.0 / 1024, 120},
+    {"pandar40p", 40 * 1800, 40, -25, 15, 1.0 / 3, 0.2, 200},
+    {"pandar64", 64 * 1800, 64, -25, 15, 1.0 / 6, 0.2, 200},
+};
+
+}  // namespace
+
+TEST_CASE("spinning sensors have the rays, field of view and steps of their data sheets") {
+    for (const Expected& e : kSpinning) {
+        CAPTURE(e.name);
+        const Sensor sensor = Sensor::load(e.name);
+        const auto firings = firings_of(sensor);
+        REQUIRE(sensor.rays_per_scan() == e.rays);
+        REQUIRE(firings.size() == e.rays);
+        CHECK(sensor.max_range_m == e.max_range_m);
+
+        std::map<std::uint32_t, double> elevations;
+        for (const Firing& f : firings) elevations.emplace(f.beam, elevation_deg(f));
+        REQUIRE(elevations.size() == e.beams);
+        std::vector<double> sorted;
+        for (const auto& [beam, elevation] : elevations) sorted.push_back(elevation);
+        std::sort(sorted.begin(), sorted.end());
+        CHECK(sorted.front() == Approx(e.low_deg).margin(0.01));
+        CHECK(sorted.back() == Approx(e.high_deg).margin(0.01));
+        double step = 1e9;
+        for (std::size_t i = 1; i < sorted.size(); ++i) step = std::min(step, sorted[i] - sorted[i - 1]);
+        CHECK(step == Approx(e.smallest_step_deg).margin(0.01));
+
+        // Successive firings of one beam are one azimuth step apart and go once around.
+        double turned = 0, previous = 0;
+        bool first = true;
+        for (const Firing& f : firings) {
+            if (f.beam != 0) continue;
+            const double azimuth = azimuth_deg(f);
+            if (!first) {
+                const double change = std::remainder(azimuth - previous, 360.0);
+                REQUIRE(std::fabs(change) == Approx(e.azimuth_step_deg).margin(1e-4));
+                turned += change;
+            }
+            first = false;
+            previous = azimuth;
+        }
+        CHECK(std::fabs(turned) == Approx(360 - e.azimuth_step_deg).margin(1e-3));
+        CHECK(firings.back().time_s <= static_cast<float>(1 / sensor.scan_hz));
+    }
+}
+
+TEST_CASE("every ray of a scan is fired exactly once, directions are unit vectors, neighbours are close") {
+    for (const std::string& name : Sensor::builtin_names()) {
+        CAPTURE(name);
+        const Sensor sensor = Sensor::load(name);
+        std::vector<Firing> firings;
+        fire(sensor, 3, firings);
+        REQUIRE(firings.size() == sensor.rays_per_scan());
+        std::vector<bool> seen(firings.size());
+        for (const Firing& f : firings) {
+            REQUIRE(f.ray < seen.size());
+            REQUIRE_FALSE(seen[f.ray]);
+            seen[f.ray] = true;
+            REQUIRE(static_cast<double>(dot(f.direction, f.direction)) == Approx(1).margin(1e-6));
+            REQUIRE(f.time_s >= 0);
+            REQUIRE(f.time_s <= static_cast<float>(1 / sensor.scan_hz));
+        }
+        CHECK_FALSE(sensor.source.empty());
+    }
+}
+
+TEST_CASE("the catalogue has every sensor we promise") {
+    const auto names = Sensor::builtin_names();
+    for (const char* name : {"hdl-64e", "hdl-32e", "vlp-16", "vlp-32c", "os1-32", "os1-64", "os1-128",
+                             "pandar40p", "pandar64", "avia", "mid-360", "urg-04lx", "d455"})
+        CHECK(std::find(names.begin(), names.end(), name) != names.end());
+}
+
+TEST_CASE("Livox patterns fill their field of view with time and do not repeat") {
+    struct {
+        const char* name;
+        std::uint32_t rays;
+        double low, high, left;
+    } const expected[] = {{"avia", 24000, -38.6, 38.6, 35.2}, {"mid-360", 20000, -7, 52, 180}};
+    for (const auto& e : expected) {
+        CAPTURE(e.name);
+        const Sensor sensor = Sensor::load(e.name);
+        REQUIRE(sensor.rays_per_scan() == e.rays);
+        CHECK_FALSE(sensor.repeats());
+        double low = 90, high = -90, widest = 0;
+        std::set<std::pair<int, int>> cells_of_one, cells_of_ten;
+        for (std::uint64_t scan = 0; scan < 10; ++scan)
+            for (const Firing& f : firings_of(sensor, scan)) {
+                const double elevation = elevation_deg(f), azimuth = azimuth_deg(f);
+                low = std::min(low, elevation), high = std::max(high, elevation),
+                widest = std::max(widest, std::fabs(azimuth));
+                const std::pair cell{static_cast<int>(std::floor(azimuth * 2)),
+                                     static_cast<int>(std::floor(elevation * 2))};
+                cells_of_ten.insert(cell);
+                if (scan == 0) cells_of_one.insert(cell);
+            }
+        CHECK(low == Approx(e.low).margin(0.3));
+        CHECK(high == Approx(e.high).margin(0.3));
+        CHECK(widest == Approx(e.left).margin(0.3));
+        CHECK(cells_of_ten.size() > cells_of_one.size() * 6 / 5);
+    }
+}
+
+TEST_CASE("the Hokuyo sweeps a sector of 240 degrees, the depth camera its pixels") {
+    const auto urg = firings_of(Sensor::load("urg-04lx"));
+    REQUIRE(urg.size() == 683);
+    CHECK(azimuth_deg(urg.front()) == Approx(-119.88).margin(0.01));
+    CHECK(azimuth_deg(urg.back()) == Approx(119.88).margin(0.01));
+    CHECK(azimuth_deg(urg[342]) - azimuth_deg(urg[341]) == Approx(0.3515625).margin(1e-4));
+
+    const auto d455 = firings_of(Sensor::load("d455"));
+    REQUIRE(d455.size() == 1280 * 720);
+    const auto at = [&](int column, int row) {
+        return d455[static_cast<std::size_t>(row * 1280 + column)].direction;
+    };
+    const auto degrees_of = [](float a, float b) {
+        return degrees(std::atan2(static_cast<double>(a), static_cast<double>(b)));
+    };
+    // Pixel centres are half a pixel inside the field of view.
+    CHECK(degrees_of(at(0, 360).y, at(0, 360).x) == Approx(43.5).margin(0.05));
+    CHECK(degrees_of(at(1279, 360).y, at(1279, 360).x) == Approx(-43.5).margin(0.05));
+    CHECK(degrees_of(at(640, 0).z, at(640, 0).x) == Approx(29).margin(0.05));
+    for (const Firing& f : d455) REQUIRE(f.time_s == 0);
+}
+
+TEST_CASE("the beams of a column see the head turn between their firings") {
+    const Sensor sensor = Sensor::load("hdl-32e");
+    const auto firings = firings_of(sensor);
+    // Clockwise: azimuth falls. 35.712 µs at 10 turns a second are 0.1286°.
+    CHECK(azimuth_deg(firings[31]) - azimuth_deg(firings[0]) == Approx(-0.12856).margin(1e-4));
+    CHECK(static_cast<double>(firings[31].time_s) == Approx(35.712e-6).margin(1e-9));
+}
+
+TEST_CASE("a ray table gives its own rays and goes on where the last scan ended") {
+    const test::TempDir directory;
+    std::string csv = "# a spiral\ntime_s, elevation_deg, azimuth_deg, beam\n";
+    for (int i = 0; i < 250; ++i)
+        csv += std::to_string(i * 0.001) + "," + std::to_string(i * 0.1) + "," + std::to_string(i) + "," +
+               std::to_string(i % 3) + "\n";
+    write_file_atomically(directory / "rays.csv", std::as_bytes(std::span(csv)));
+    const std::string toml = "name='spiral'\nkind='table'\ntable='rays.csv'\nscan_hz=10\n[range]\nmax_m=50\n";
+    write_file_atomically(directory / "spiral.toml", std::as_bytes(std::span(toml)));
+    const Sensor sensor = Sensor::load((directory / "spiral.toml").string());
+    std::vector<Firing> firings;
+    fire(sensor, 0, firings);
+    REQUIRE(firings.size() == 100);
+    CHECK(elevation_deg(firings[50]) == Approx(5).margin(1e-4));
+    fire(sensor, 2, firings);  // 0.2 … 0.3 s: the last fifty rays, then the first fifty again
+    REQUIRE(firings.size() == 100);
+    CHECK(elevation_deg(firings[0]) == Approx(20).margin(1e-4));
+    CHECK(elevation_deg(firings[60]) == Approx(1).margin(1e-4));
+    CHECK(firings[60].beam == 10 % 3);
+}
+
+TEST_CASE("mistakes in a sensor file are named with file and key") {
+    const auto parse = [](const std::string& text) { return Sensor::parse(text, "bad.toml"); };
+    const std::string good =
+        "name='x'\nkind='spinning'\n[spin]\nrate_hz=10\ncolumns_per_turn=100\n[beams]\ncount=2\nfirst_deg="
+        "1\nlast_deg=-1\n[range]\nmax_m=50\n";
+    CHECK(parse(good).rays_per_scan() == 200);
+    CHECK_THROWS_WITH(parse(good + "[eror]\nsigma_m=1\n"),
+                      Catch::Contains("bad.toml") && Catch::Contains("eror"));
+    CHECK_THROWS_WITH(parse(good + "[error]\nsigma=1\n"), Catch::Contains("sigma"));
+    CHECK_THROWS_WITH(parse("name='x'\nkind='spining'\nscan_hz=10\n[range]\nmax_m=5\n"),
+                      Catch::Contains("spining"));
+    CHECK_THROWS_WITH(parse("name='x'\n"), Catch::Contains("kind"));
+    CHECK_THROWS_WITH(parse("name = \n"), Catch::Contains("line 1"));
+    CHECK_THROWS_WITH(parse(good + "[drop]\nprobability=2\n"), Catch::Contains("probability"));
+    CHECK_THROWS_AS(Sensor::load("no-such-sensor"), ConfigError);
+}
