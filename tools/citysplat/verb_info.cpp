@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <memory>
@@ -238,6 +239,18 @@ nlohmann::json summary(const std::vector<FileReport>& reports, const std::vector
     return j;
 }
 
+/// Headers are not always right about where the points are.
+void compare_bounds(FileReport& r) {
+    const Bounds& h = r.info.bounds;
+    const Contents& c = r.contents;
+    if (!r.info.bounds_known || c.points == 0) return;
+    const double out = std::max({h.min.x - c.min.x, h.min.y - c.min.y, h.min.z - c.min.z, c.max.x - h.max.x,
+                                 c.max.y - h.max.y, c.max.z - h.max.z});
+    if (out > 0.01 + 1e-9 * std::fabs(c.max.y))
+        r.info.notes.push_back("points reach " + fixed(out, 3) + " " + r.info.unit +
+                               " beyond the bounds of the header; the bounds shown are those of the points");
+}
+
 /// The map the user names, or the usual one of the format.
 ClassMap map_for(const PointFileInfo& info, const std::string& wanted) {
     if (!wanted.empty()) return ClassMap::load(wanted);
@@ -268,6 +281,7 @@ void run(const Options& o, Context& context) {
                 FileReport report{
                     source.path, map_for(file->info(), o.classes), file->info(), {}, !o.header_only};
                 if (report.read) report.contents = read_contents(*file, context.cancel());
+                compare_bounds(report);
                 text += page(report);
                 reports.push_back(std::move(report));
             } catch (const Error& e) {

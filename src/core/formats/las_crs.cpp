@@ -108,8 +108,13 @@ Crs crs_from_keys(const GeoKeys& keys) {
         crs.metres_per_unit = 0;
     } else if (known(keys.linear_units)) {
         const auto [name, metres] = linear_unit(keys.linear_units);
-        crs.unit = name;
-        crs.metres_per_unit = crs.vertical_metres_per_unit = metres;
+        if (metres > 0) {
+            crs.unit = name;
+            crs.metres_per_unit = crs.vertical_metres_per_unit = metres;
+        } else {
+            crs.notes.push_back("the GeoTIFF keys name no known unit of length (" +
+                                std::to_string(keys.linear_units) + "); metres are assumed");
+        }
     }
     if (known(keys.vertical_units)) {
         const auto [name, metres] = linear_unit(keys.vertical_units);

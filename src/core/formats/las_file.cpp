@@ -4,6 +4,7 @@
 #include "core/formats/las_crs.hpp"
 #include "core/formats/las_header.hpp"
 #include "core/formats/las_records.hpp"
+#include "core/formats/laz/laz_file.hpp"
 
 #include <algorithm>
 
@@ -74,13 +75,17 @@ class LasFile : public PointFile {
 }  // namespace
 
 std::unique_ptr<PointFile> open_las(File file, const ReadOptions& options) {
+    if (options.reader == ReadOptions::Reader::laslib)
+        throw UnavailableError("--reader laslib: this build has no LASlib");
     LasHeader header = read_las_header(file, options.salvage);
     const std::string name = file.path().string();
     Crs crs = las_crs(header, name);
     crs.assign(options, name);
     LasRecordDecoder decoder(header, name, options, crs.scale_to_deliver(options, name));
     PointFileInfo info = info_of(header, decoder, crs);
-    if (header.compressed) throw UnavailableError(name + ": compressed LAZ, which this build cannot decode");
+    if (header.compressed)
+        return open_laz(std::move(file), std::move(header), std::move(decoder), std::move(info),
+                        options.salvage);
     std::vector<std::byte> first(static_cast<std::size_t>(std::min(info.points, kLookPoints)) *
                                  header.record_bytes);
     file.read_at(header.points_offset, first);

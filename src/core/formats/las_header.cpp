@@ -62,6 +62,9 @@ void read_layout(const File& file, const std::byte* raw, std::uint64_t size, Las
     h.point_format = static_cast<int>(format & 0x3fu);
     if (h.point_format >= kLasFormats || (!h.compressed && format >= kLasFormats))
         fail(file, "byte 104: point format " + std::to_string(format) + " is not known; expected 0 to 10");
+    if (h.point_format >= 6 && h.version_minor < 4)
+        fail(file, "byte 104: point format " + std::to_string(h.point_format) + " does not exist in LAS 1." +
+                       std::to_string(h.version_minor) + "; it came with 1.4");
     h.record_bytes = load_le<std::uint16_t>(raw + 105);
     const std::uint16_t least = kLasRecordBytes[static_cast<std::size_t>(h.point_format)];
     if (h.record_bytes < least)

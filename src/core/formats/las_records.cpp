@@ -52,15 +52,12 @@ std::string number(double v) {
 
 Vec3d scaled(Vec3d v, Vec3d factors) { return {v.x * factors.x, v.y * factors.y, v.z * factors.z}; }
 
-/// Writers store bounds rounded to some decimals; one in 10⁹ of the value or two steps is rounding.
+/// Headers are often a little off: rounded, or left over from before the file was cut. What lies further out
+/// than the cloud is large is damage.
 Bounds widened(const LasHeader& h) {
-    const auto slack = [](double scale, double low, double high) {
-        return 2 * std::fabs(scale) + 1e-9 * std::max(std::fabs(low), std::fabs(high)) + 1e-5;
-    };
-    Bounds b = h.bounds;
-    const Vec3d s{slack(h.scale.x, b.min.x, b.max.x), slack(h.scale.y, b.min.y, b.max.y),
-                  slack(h.scale.z, b.min.z, b.max.z)};
-    return {b.min - s, b.max + s};
+    const Vec3d extent = h.bounds.max - h.bounds.min;
+    const double slack = std::max({extent.x, extent.y, extent.z}) + 1000;
+    return {h.bounds.min - Vec3d{slack, slack, slack}, h.bounds.max + Vec3d{slack, slack, slack}};
 }
 
 }  // namespace
@@ -172,7 +169,7 @@ std::string LasRecordDecoder::problem_of(const PointBatch& out, std::size_t i) c
         const std::string value = std::string(1, static_cast<char>('x' + a)) + " = " + number(position[a]);
         if (!(std::fabs(position[a]) <= furthest_)) return value + " is not a coordinate on Earth";
         if (position[a] < low[a] || position[a] > high[a])
-            return value + " lies outside the bounds of the header, " + number(low[a]) + " to " +
+            return value + " lies far outside the bounds of the header, beyond " + number(low[a]) + " to " +
                    number(high[a]);
     }
     if (has_gps_time() && !std::isfinite(out.gps_time[i])) return "the GPS time is not finite";

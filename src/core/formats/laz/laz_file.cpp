@@ -1,0 +1,188 @@
+#include "core/formats/laz/laz_file.hpp"
+
+#include "core/error.hpp"
+#include "core/formats/bytes_le.hpp"
+#include "core/formats/laz/chunk_decoder.hpp"
+#include "core/formats/laz/chunk_table.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace citysplat::formats {
+
+namespace {
+
+constexpr std::size_t kLookPoints = 1000;
+
+/// The parts of a chunk of point formats 6–10: the first point as it is, the number of points, the sizes of
+/// the layers, the layers: 9 of coordinates and attributes, 1 or 2 of colour, 1 of waveform packets, and 1
+/// per extra byte.
+class LayeredChunk {
+  public:
+    LayeredChunk(std::span<const std::byte> packed, const LasHeader& h, std::uint64_t points,
+                 const std::string& where)
+        : record_bytes_(h.record_bytes) {
+        const std::size_t extra = h.record_bytes - kLasRecordBytes[static_cast<std::size_t>(h.point_format)];
+        const std::size_t layers = plain_layers(h.point_format) + (h.point_format >= 9 ? 1 : 0) + extra;
+        std::uint64_t sum = record_bytes_ + 4 + 4 * layers;
+        if (sum > packed.size()) throw InputError(where + ": no room for the sizes of its layers");
+        const std::uint32_t claimed = load_le<std::uint32_t>(packed.data() + record_bytes_);
+        if (claimed != points)
+            throw InputError(where + ": claims " + std::to_string(claimed) +
+                             " points; the chunk table says " + std::to_string(points));
+        for (std::size_t i = 0; i < layers; ++i) {
+            sizes_.push_back(load_le<std::uint32_t>(packed.data() + record_bytes_ + 4 + 4 * i));
+            sum += sizes_.back();
+        }
+        if (sum > packed.size())
+            throw InputError(where + ": its layers need " + std::to_string(sum) + " bytes, it has " +
+                             std::to_string(packed.size()));
+    }
+
+    /// The same points as a chunk of format 6 or 8, without extra bytes.
+    std::vector<std::byte> without_waveform(std::span<const std::byte> packed, int plain_format) const {
+        const std::size_t layers = plain_layers(plain_format),
+                          first = kLasRecordBytes[static_cast<std::size_t>(plain_format)];
+        std::vector<std::byte> out(packed.begin(), packed.begin() + static_cast<std::ptrdiff_t>(first));
+        const auto append = [&](std::size_t at, std::size_t bytes) {
+            out.insert(out.end(), packed.begin() + static_cast<std::ptrdiff_t>(at),
+                       packed.begin() + static_cast<std::ptrdiff_t>(at + bytes));
+        };
+        append(record_bytes_, 4 + 4 * layers);
+        std::size_t bytes = 0;
+        for (std::size_t i = 0; i < layers; ++i) bytes += sizes_[i];
+        append(record_bytes_ + 4 + 4 * sizes_.size(), bytes);
+        return out;
+    }
+
+  private:
+    static std::size_t plain_layers(int format) {
+        return format == 7 ? 10 : format == 8 || format == 10 ? 11 : 9;
+    }
+
+    std::size_t record_bytes_;
+    std::vector<std::uint32_t> sizes_;
+};
+
+class LazFile : public PointFile {
+  public:
+    LazFile(File file, LasHeader header, LasRecordDecoder decoder, PointFileInfo info, bool salvage)
+        : file_(std::move(file)),
+          header_(std::move(header)),
+          decoder_(std::move(decoder)),
+          info_(std::move(info)),
+          salvage_(salvage) {}
+
+    /// Reads the chunk table and looks at the first points.
+    void open() {
+        try {
+            chunks_ = read_laz_chunks(file_, header_);
+        } catch (const InputError& e) {
+            if (!salvage_) throw;
+            lose_everything(e.what());
+        }
+        if (chunks_.empty()) return;
+        std::vector<std::byte> first;
+        try {
+            decode(0, std::min<std::size_t>(kLookPoints, static_cast<std::size_t>(chunks_[0].points)),
+                   [&](std::span<const std::byte> records) {
+                       first.insert(first.end(), records.begin(), records.end());
+                   });
+        } catch (const InputError&) {
+            if (!salvage_) throw;
+            return;
+        }
+        if (auto note = decoder_.check_bounds(first)) {
+            info_.notes.push_back(std::move(*note));
+            info_.bounds_known = false;
+        }
+    }
+
+    const PointFileInfo& info() const override { return info_; }
+    std::size_t block_count() const override { return chunks_.size(); }
+
+    void read_block(std::size_t index, PointBatch& out) const override {
+        const LazChunk& chunk = chunks_[index];
+        decoder_.begin(out, 0);
+        std::size_t done = 0;
+        try {
+            // Columns grow as points come out: what a damaged chunk claims to hold is not believed.
+            decode(index, static_cast<std::size_t>(chunk.points), [&](std::span<const std::byte> records) {
+                const std::size_t n = records.size() / header_.record_bytes;
+                decoder_.begin(out, done + n);
+                decoder_.decode(records, out, done);
+                done += n;
+            });
+        } catch (const InputError&) {
+            if (!salvage_) throw;
+            out.clear();
+            out.damaged = chunk.points;
+            return;
+        }
+        decoder_.finish(chunk.first_point, out);
+    }
+
+  private:
+    void lose_everything(const std::string& why) {
+        info_.notes.push_back(why);
+        info_.points_lost = info_.points;
+        info_.points = 0;
+    }
+
+    void decode(std::size_t index, std::size_t points,
+                const std::function<void(std::span<const std::byte>)>& take) const {
+        const LazChunk& chunk = chunks_[index];
+        std::vector<std::byte> packed(static_cast<std::size_t>(chunk.bytes));
+        file_.read_at(chunk.offset, packed);
+        const std::string where = file_.path().string() + ": chunk " + std::to_string(index) + " at byte " +
+                                  std::to_string(chunk.offset) + " (points from " +
+                                  std::to_string(chunk.first_point) + ")";
+        if (header_.point_format < 6) {
+            decode_laz_chunk(packed, {header_.point_format, header_.record_bytes, points}, where, take);
+            return;
+        }
+        const LayeredChunk layers(packed, header_, chunk.points, where);
+        if (header_.point_format <= 8) {
+            decode_laz_chunk(packed, {header_.point_format, header_.record_bytes, points}, where, take);
+            return;
+        }
+        // Waveform formats are others with a layer more, which we do not need: 9 is 6, 10 is 8 with packets.
+        const int plain_format = header_.point_format == 9 ? 6 : 8;
+        const std::size_t plain = kLasRecordBytes[static_cast<std::size_t>(plain_format)],
+                          whole = header_.record_bytes;
+        std::vector<std::byte> wide;
+        decode_laz_chunk(layers.without_waveform(packed, plain_format), {plain_format, plain, points}, where,
+                         [&](std::span<const std::byte> records) {
+                             const std::size_t n = records.size() / plain;
+                             wide.assign(n * whole, std::byte{0});
+                             for (std::size_t i = 0; i < n; ++i)
+                                 std::memcpy(wide.data() + i * whole, records.data() + i * plain, plain);
+                             take(wide);
+                         });
+    }
+
+    File file_;
+    LasHeader header_;
+    LasRecordDecoder decoder_;
+    PointFileInfo info_;
+    bool salvage_;
+    std::vector<LazChunk> chunks_;
+};
+
+}  // namespace
+
+std::unique_ptr<PointFile> open_laz(File file, LasHeader header, LasRecordDecoder decoder, PointFileInfo info,
+                                    bool salvage) {
+    const std::string name = file.path().string();
+    if (const std::string why = laz_unsupported(file, header); !why.empty())
+        throw UnavailableError(name + ": " + why +
+                               " is not supported by the built-in reader; recompress the file, "
+                               "or build with LASlib");
+    if (!laz_available()) throw UnavailableError(name + ": " + laz_advice());
+    auto laz = std::make_unique<LazFile>(std::move(file), std::move(header), std::move(decoder),
+                                         std::move(info), salvage);
+    laz->open();
+    return laz;
+}
+
+}  // namespace citysplat::formats
