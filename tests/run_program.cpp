@@ -59,13 +59,15 @@ Outcome run(const std::vector<std::string>& command, Signal signal) {
 }
 
 std::vector<std::string> with_program(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), CITYSPLAT_PROGRAM);
+    arguments.insert(arguments.begin(), program());
     return arguments;
 }
 
 }  // namespace
 
 Outcome run_program(const std::vector<std::string>& command) { return run(command, {}); }
+
+std::string program() { return CITYSPLAT_PROGRAM; }
 
 Outcome citysplat(std::vector<std::string> arguments) { return run(with_program(std::move(arguments)), {}); }
 

@@ -13,6 +13,9 @@ struct Outcome {
 /// Runs a program to its end with stdin closed and both outputs captured.
 Outcome run_program(const std::vector<std::string>& command);
 
+/// Path of the citysplat program of this build.
+std::string program();
+
 /// The citysplat program of this build with these arguments.
 Outcome citysplat(std::vector<std::string> arguments);
 

@@ -56,6 +56,7 @@ int run(int argc, char** argv) {
     context.add_common_options(app);
     cli::add_build(app, context);
     cli::add_info(app, context);
+    cli::add_selftest(app, context);
     cli::add_synth(app, context);
     cli::add_sensors(app, context);
     catch_interrupts(context.cancel());

@@ -13,6 +13,7 @@ class Context;
 void add_build(CLI::App& app, Context& context);
 void add_info(CLI::App& app, Context& context);
 void add_sensors(CLI::App& app, Context& context);
+void add_selftest(CLI::App& app, Context& context);
 void add_synth(CLI::App& app, Context& context);
 
 }  // namespace citysplat::cli

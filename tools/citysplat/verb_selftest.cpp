@@ -1,0 +1,215 @@
+#include "citysplat/context.hpp"
+#include "citysplat/tracer_agreement.hpp"
+#include "citysplat/verbs.hpp"
+#include "core/bytes.hpp"
+#include "core/class_map.hpp"
+#include "core/error.hpp"
+#include "core/formats/trajectory_file.hpp"
+#include "cuda/find_gpu.hpp"
+#include "datasets/synth.hpp"
+#include "sim/backend.hpp"
+#include "sim/scanner.hpp"
+#include "splat/splat_processor.hpp"
+#include "tiling/builder.hpp"
+#include "tiling/city_reader.hpp"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace citysplat::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct SelftestFlags {
+    std::string backend = "auto";
+    double length_m = 60;
+    int scans = 20;
+};
+
+/// Share of rays that must agree with the reference within TracerAgreement::kTolerance_m.
+constexpr double kLeastAgreement = 0.99999;
+constexpr std::uint32_t kDepth = 5;
+constexpr float kGap_m = 0.1f;
+
+/// A fresh directory that goes away with the object.
+class ScratchDirectory {
+  public:
+    ScratchDirectory() {
+        std::string pattern = (fs::temp_directory_path() / "citysplat-selftest-XXXXXX").string();
+        if (!::mkdtemp(pattern.data())) throw IoError("cannot make a directory like " + pattern);
+        path_ = pattern;
+    }
+    ~ScratchDirectory() {
+        std::error_code ignored;
+        fs::remove_all(path_, ignored);
+    }
+    ScratchDirectory(const ScratchDirectory&) = delete;
+    ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+    fs::path operator/(const char* name) const { return path_ / name; }
+
+  private:
+    fs::path path_;
+};
+
+void make_city(Context& context, const SelftestFlags& flags, const fs::path& drive, const fs::path& city) {
+    synth::SynthOptions synthetic;
+    synthetic.length_m = flags.length_m;
+    synthetic.points_per_metre = 5000;
+    const auto truth = synth::write_drive(drive, synthetic, context.progress(), context.cancel());
+
+    splat::SplatParams params;
+    params.resample = false;
+    const ClassMap classes = ClassMap::load("synthetic");
+    splat::SplatProcessor processor(params, classes);
+    tiling::BuildOptions options;
+    for (const auto& scanner : truth.scanners)
+        for (const auto& file : scanner.files)
+            options.inputs.push_back({drive / file.name, drive / "trajectory.tum"});
+    options.classes = classes.to_toml();
+    options.parameters = "{}";
+    options.tile_size_m = 32;
+    options.memory_bytes = context.memory_bytes();
+    options.threads = context.threads();
+    tiling::build_city(city, processor, options, context.cancel(), context.progress());
+}
+
+struct Loading {
+    std::uint64_t splats = 0, payload_bytes = 0;
+    double seconds = 0;
+};
+
+BoundTracer load(const tiling::TileSource& city, const sim::Tracer& tracer, Loading& loading) {
+    std::vector<sim::TracerTilePtr> tiles;
+    for (std::uint32_t i = 0; i < city.tiles().size(); ++i) {
+        SplatTile tile = city.load(i);
+        loading.splats += tile.size();
+        loading.payload_bytes += tile.bytes().size();
+        const Stopwatch watch;
+        tiles.push_back(tracer.load(i, std::move(tile)));
+        loading.seconds += watch.seconds();
+    }
+    return {tracer, tracer.bind(tiles)};
+}
+
+/// The rays of HDL-64E scans spread over the drive.
+template <class F>
+void for_each_scan(const fs::path& trajectory_file, int scans, const CancelToken& cancel, F f) {
+    sim::SensorRun run;
+    run.sensor = sim::Sensor::load("hdl-64e");
+    const Trajectory trajectory = read_trajectory(trajectory_file);
+    std::vector<sim::Firing> firings;
+    sim::fire(run.sensor, 0, firings);
+    const double last_s = trajectory.end_s() - sim::sweep_seconds(run.sensor) - 1e-6;
+    for (int i = 0; i < scans; ++i) {
+        cancel.check();
+        const double part = scans > 1 ? static_cast<double>(i) / (scans - 1) : 0.5;
+        const double time_s = trajectory.begin_s() + part * (last_s - trajectory.begin_s());
+        const sim::ScanRays scan(run, trajectory, static_cast<std::uint64_t>(i), time_s, firings);
+        std::vector<sim::Ray> rays(scan.size());
+        scan.generate(0, rays);
+        f(std::span<const sim::Ray>(rays));
+    }
+}
+
+nlohmann::json to_json(const TracerAgreement& a) {
+    return {{"rays", a.rays},
+            {"hits", a.hits},
+            {"same_splat", a.same},
+            {"differing", a.differing},
+            {"agreement", a.share()},
+            {"largest_difference_m", a.largest_difference_m},
+            {"rays_per_second", static_cast<double>(a.rays) / a.candidate_s},
+            {"reference_rays_per_second", static_cast<double>(a.rays) / a.reference_s}};
+}
+
+std::string line(const char* what, const TracerAgreement& a) {
+    char text[256];
+    std::snprintf(
+        text, sizeof text,
+        "%-14s %s rays, %s hits, %s differ (largest difference %.3f mm); %.1f Mrays/s, reference %.1f\n",
+        what, format_count(a.rays).c_str(), format_count(a.hits).c_str(), format_count(a.differing).c_str(),
+        1e3 * a.largest_difference_m, 1e-6 * static_cast<double>(a.rays) / a.candidate_s,
+        1e-6 * static_cast<double>(a.rays) / a.reference_s);
+    return text;
+}
+
+void run(Context& context, const SelftestFlags& flags) {
+    const sim::Backend backend = sim::make_backend(sim::parse_backend(flags.backend), gpu::find_gpu());
+    context.say(backend.note);
+    const ScratchDirectory scratch;
+    make_city(context, flags, scratch / "drive", scratch / "city");
+    const tiling::CityReader city(scratch / "city");
+
+    sim::EmbreeOptions scalar;
+    scalar.simd = false;
+    const auto reference_tracer = sim::make_embree_tracer(scalar);
+    Loading reference_loading, loading;
+    const BoundTracer reference = load(city, *reference_tracer, reference_loading);
+    const BoundTracer candidate = load(city, *backend.tracer, loading);
+
+    TracerAgreement closest, nearest;
+    for_each_scan(scratch / "drive/trajectory.tum", flags.scans, context.cancel(), [&](auto rays) {
+        closest += compare_closest(reference, candidate, rays);
+        nearest += compare_nearest(reference, candidate, rays, kDepth, kGap_m);
+    });
+    const bool passed =
+        closest.hits > 0 && closest.share() >= kLeastAgreement && nearest.share() >= kLeastAgreement;
+    const double load_rate = static_cast<double>(loading.payload_bytes) / loading.seconds;
+    context.result({{"backend", backend.name},
+                    {"tracer", backend.tracer->name()},
+                    {"version", CITYSPLAT_VERSION},
+                    {"tiles", city.tiles().size()},
+                    {"splats", loading.splats},
+                    {"scans", flags.scans},
+                    {"tolerance_m", TracerAgreement::kTolerance_m},
+                    {"closest", to_json(closest)},
+                    {"nearest", to_json(nearest)},
+                    {"load_bytes_per_second", load_rate},
+                    {"resident_bytes", backend.tracer->resident_bytes()},
+                    {"passed", passed}},
+                   "citysplat " CITYSPLAT_VERSION ", " + backend.tracer->name() + "\n" +
+                       format_count(loading.splats) + " splats in " + std::to_string(city.tiles().size()) +
+                       " tiles, loaded at " + format_bytes(static_cast<std::uint64_t>(load_rate)) +
+                       "/s, resident " + format_bytes(backend.tracer->resident_bytes()) + "\n" +
+                       line("first hit", closest) + line("up to 5 hits", nearest) +
+                       (passed ? "passed\n" : "FAILED\n"));
+    if (!passed)
+        throw UnavailableError("the " + backend.name +
+                               " backend does not agree with the reference; please send us the report above");
+}
+
+}  // namespace
+
+void add_selftest(CLI::App& app, Context& context) {
+    auto flags = std::make_shared<SelftestFlags>();
+    CLI::App& verb = *app.add_subcommand(
+        "selftest", "compare a backend with the reference, ray by ray, on a small synthetic city");
+    verb.fallthrough();
+    verb.add_option("--backend", flags->backend, "auto, cpu or gpu")
+        ->check(CLI::IsMember({"auto", "cpu", "gpu"}))
+        ->capture_default_str();
+    verb.add_option("--length", flags->length_m, "length of the drive through the city")
+        ->check(CLI::Range(20.0, 1000.0))
+        ->capture_default_str()
+        ->type_name("M");
+    verb.add_option("--scans", flags->scans, "HDL-64E scans to compare (144 000 rays each)")
+        ->check(CLI::Range(1, 10000))
+        ->capture_default_str()
+        ->type_name("N");
+    verb.footer(
+        "Example: citysplat selftest --backend gpu\n"
+        "The reference is the scalar CPU tracer. At least 99.999 % of the rays must agree within 1 mm, for\n"
+        "first hits and for returns of up to 5 hits. The city is made in the system's temporary directory.");
+    verb.callback([flags, &context] { run(context, *flags); });
+}
+
+}  // namespace citysplat::cli
