@@ -5,6 +5,7 @@
 #include "tiling/build_inputs.hpp"
 #include "tiling/build_plan.hpp"
 #include "tiling/city_lock.hpp"
+#include "tiling/generation_record.hpp"
 #include "tiling/tile_maker.hpp"
 
 #include <algorithm>
@@ -284,7 +285,7 @@ class Builder {
             catalog_->restamp(inputs);
             return;
         }
-        report_.generation = catalog_->publish(next, inputs, tiles);
+        report_.generation = publish_generation(*catalog_, store_, next, inputs, tiles);
         report_.published = true;
     }
 

@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <set>
 
@@ -17,7 +18,7 @@ constexpr std::array<const char*, 9> kSchema{
     " classes TEXT NOT NULL, crs TEXT NOT NULL, radius_m REAL NOT NULL, error_m REAL NOT NULL,"
     " density REAL NOT NULL, samples INTEGER NOT NULL, now_radius_m REAL NOT NULL, now_error_m REAL NOT NULL,"
     " now_density REAL NOT NULL, now_samples INTEGER NOT NULL, points INTEGER NOT NULL,"
-    " tiles INTEGER NOT NULL, splats INTEGER NOT NULL, digest BLOB NOT NULL)",
+    " tiles INTEGER NOT NULL, splats INTEGER NOT NULL, digest BLOB NOT NULL, record BLOB NOT NULL)",
     "CREATE TABLE source(id INTEGER PRIMARY KEY, identity BLOB NOT NULL UNIQUE, content BLOB NOT NULL,"
     " content_bytes INTEGER NOT NULL, object BLOB NOT NULL, object_bytes INTEGER NOT NULL,"
     " format TEXT NOT NULL, crs TEXT NOT NULL, read INTEGER NOT NULL, kept INTEGER NOT NULL,"
@@ -95,7 +96,7 @@ ProductRow product_row(const Statement& s) {
 
 constexpr const char* kGenerationColumns =
     "id, created_s, note, tile_size_m, parameters_key, parameters, classes, crs, radius_m, error_m, density,"
-    " samples, now_radius_m, now_error_m, now_density, now_samples, points, tiles, splats, digest";
+    " samples, now_radius_m, now_error_m, now_density, now_samples, points, tiles, splats, digest, record";
 
 GenerationRow generation_row(const Statement& s) {
     return {.id = s.integer(0),
@@ -111,7 +112,8 @@ GenerationRow generation_row(const Statement& s) {
             .points = s.count(16),
             .tiles = s.count(17),
             .splats = s.count(18),
-            .digest = s.hash(19)};
+            .digest = s.hash(19),
+            .record = s.hash(20)};
 }
 
 bool same_input(const InputRow& a, const InputRow& b) {
@@ -345,11 +347,11 @@ void Catalog::add_products(std::span<ProductRow> products) {
     transaction.commit();
 }
 
-std::int64_t Catalog::publish(GenerationRow g, std::span<const InputRow> inputs,
-                              std::span<const ProductRow> tiles) {
+void Catalog::publish(const GenerationRow& g, std::span<const InputRow> inputs,
+                      std::span<const ProductRow> tiles) {
     Transaction transaction(db_, Transaction::Kind::write);
     const std::int64_t parent = db_.integer("SELECT max(id) FROM generation");
-    g.id = parent + 1;
+    assert(g.id > parent);
 
     std::set<std::int64_t> wanted;
     for (const ProductRow& tile : tiles) wanted.insert(tile.id);
@@ -357,7 +359,7 @@ std::int64_t Catalog::publish(GenerationRow g, std::span<const InputRow> inputs,
     for (Statement open(db_, "SELECT id, product FROM tile WHERE last IS NULL"); open.step();)
         if (wanted.erase(open.integer(1)) == 0) closed.push_back(open.integer(0));
     Statement close_tile(db_, "UPDATE tile SET last=?1 WHERE id=?2");
-    for (const std::int64_t id : closed) close_tile.bind(1, parent).bind(2, id).run();
+    for (const std::int64_t id : closed) close_tile.bind(1, g.id - 1).bind(2, id).run();
     Statement add_tile(db_, "INSERT INTO tile(first, last, product) VALUES(?1, NULL, ?2)");
     for (const std::int64_t product : wanted) add_tile.bind(1, g.id).bind(2, product).run();
 
@@ -369,7 +371,7 @@ std::int64_t Catalog::publish(GenerationRow g, std::span<const InputRow> inputs,
             by_path.erase(found);
         else
             Statement(db_, "UPDATE input SET last=?1 WHERE path=?2 AND last IS NULL")
-                .bind(1, parent)
+                .bind(1, g.id - 1)
                 .bind(2, old.path)
                 .run();
     }
@@ -385,15 +387,15 @@ std::int64_t Catalog::publish(GenerationRow g, std::span<const InputRow> inputs,
 
     Statement add(db_,
                   std::string("INSERT INTO generation(") + kGenerationColumns +
-                      ") VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20)");
+                      ") VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21)");
     const Calibration &c = g.calibration, &m = g.measured;
     add.bind(1, g.id).bind(2, g.created_s).bind(3, g.note).bind(4, g.tile_size_m);
     add.bind(5, g.parameters_key).bind(6, g.parameters).bind(7, g.classes).bind(8, g.crs);
     add.bind(9, c.mean_radius_m).bind(10, c.mean_error_m).bind(11, c.mean_density).bind(12, c.samples);
     add.bind(13, m.mean_radius_m).bind(14, m.mean_error_m).bind(15, m.mean_density).bind(16, m.samples);
-    add.bind(17, g.points).bind(18, g.tiles).bind(19, g.splats).bind(20, g.digest).run();
+    add.bind(17, g.points).bind(18, g.tiles).bind(19, g.splats).bind(20, g.digest);
+    add.bind(21, g.record).run();
     transaction.commit();
-    return g.id;
 }
 
 void Catalog::restamp(std::span<const InputRow> inputs) {
@@ -421,16 +423,6 @@ void Catalog::forget(std::span<const std::int64_t> generations) {
     db_.execute("DELETE FROM source WHERE id NOT IN (SELECT source FROM input)");
     db_.execute("DELETE FROM segment WHERE source NOT IN (SELECT id FROM source)");
     transaction.commit();
-}
-
-std::vector<std::pair<Hash128, std::uint64_t>> Catalog::objects() {
-    std::vector<std::pair<Hash128, std::uint64_t>> rows;
-    for (const char* sql : {"SELECT object, object_bytes FROM source",
-                            "SELECT object, object_bytes FROM product WHERE object IS NOT NULL"})
-        for (Statement s(db_, sql); s.step();) rows.emplace_back(s.hash(0), s.count(1));
-    std::sort(rows.begin(), rows.end());
-    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-    return rows;
 }
 
 }  // namespace citysplat::tiling

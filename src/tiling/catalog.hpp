@@ -98,6 +98,7 @@ struct GenerationRow {
     Calibration measured;     ///< of the inputs of this generation, for the drift
     std::uint64_t points = 0, tiles = 0, splats = 0;
     Hash128 digest;
+    Hash128 record;  ///< object that says all this again (tiling/generation_record.hpp)
 };
 
 /// The index of a city. One SQLite file with a rollback journal and synchronous=FULL; treated as untrusted on
@@ -134,15 +135,14 @@ class Catalog {
     std::int64_t add_source(const SourceRow& source, std::span<const SegmentRow> segments);
     void add_products(std::span<ProductRow> products);  ///< sets the ids; replaces those with the same key
 
-    /// Flips the city: one transaction that adds the generation and everything it names. Returns its number.
-    std::int64_t publish(GenerationRow generation, std::span<const InputRow> inputs,
-                         std::span<const ProductRow> tiles);
+    /// Flips the city: one transaction that adds the generation and everything it names. Requires a number
+    /// above the latest. Use publish_generation(), which also writes the record.
+    void publish(const GenerationRow& generation, std::span<const InputRow> inputs,
+                 std::span<const ProductRow> tiles);
     /// New stamps for the inputs of the latest generation (a touched file).
     void restamp(std::span<const InputRow> inputs);
     /// Forgets these generations and every row that no other generation uses.
     void forget(std::span<const std::int64_t> generations);
-    /// Every object that a source or a product names, with its size; sorted by hash.
-    std::vector<std::pair<Hash128, std::uint64_t>> objects();
 
   private:
     Catalog(const std::filesystem::path& path, Database::Access access);

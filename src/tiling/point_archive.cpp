@@ -164,6 +164,12 @@ void ArchiveWriter::finish(SourceRow& source) {
     source.object = writer_.finish();
 }
 
+bool is_archive(const File& file) {
+    std::array<char, 8> magic{};
+    file.read_some_at(0, std::as_writable_bytes(std::span(magic)));
+    return magic == kMagic;
+}
+
 ArchiveDirectory read_directory(const File& file, const Hash128& object) {
     const auto damaged = [&](const char* why) {
         throw CorruptionError("archive " + file.path().string() + ": " + why);

@@ -71,6 +71,7 @@ struct ArchiveDirectory {
     SourceRow source;
     std::vector<SegmentRow> segments;
 };
+bool is_archive(const File& file);
 ArchiveDirectory read_directory(const File& file, const Hash128& object);
 
 /// One cell of a segment on disk.

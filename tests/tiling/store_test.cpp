@@ -1,0 +1,264 @@
+#include "core/error.hpp"
+#include "core/rng_hd.hpp"
+#include "tiling/city_care.hpp"
+#include "tiling/city_reader.hpp"
+#include "tiling/pack.hpp"
+#include "tiling/splat_payload.hpp"
+#include "tiling/toy_city.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <cstring>
+#include <fstream>
+
+using namespace citysplat;
+using namespace citysplat::test;
+using namespace citysplat::tiling;
+
+namespace {
+
+SplatTile some_splats(std::uint64_t seed, std::size_t n) {
+    std::vector<Splat> splats(n);
+    for (std::size_t i = 0; i < n; ++i) {
+        const std::uint64_t k = rng::key(seed, i);
+        splats[i] = {.x = static_cast<std::int32_t>(rng::bits(k, 0) % 400'000),
+                     .y = static_cast<std::int32_t>(rng::bits(k, 1) % 400'000),
+                     .z = static_cast<std::int32_t>(rng::bits(k, 2) % 100'000) - 50'000,
+                     .normal = pack_normal({0, 0.6, 0.8}),
+                     .radius = static_cast<std::uint16_t>(1 + rng::bits(k, 3) % 5000),
+                     .label = 3,
+                     .intensity = 700,
+                     .point_count = 12,
+                     .group = SplatGroup::ground,
+                     .range = 10,
+                     .incidence = 20,
+                     .frame = 0};
+    }
+    return SplatTile({651'234, 6'860'100, 0}, splats);
+}
+
+struct OnePayload {
+    TempDir dir{memory_directory()};
+    ObjectStore store{CityPaths(dir.path())};
+    PayloadInfo info{
+        .tile = {0, 3, -4}, .key = {1, 2}, .digest = {}, .points = 99, .halo_steps = 8192, .box = {}};
+    std::uint64_t bytes = 0;
+    Hash128 name;
+    explicit OnePayload(std::size_t n = 40) {
+        store.create_layout();
+        name = write_payload(store, some_splats(1, n), info, bytes);
+        store.flush();
+    }
+    std::filesystem::path path() const { return store.paths().object(name); }
+    bool loads() const {
+        try {
+            read_payload(store, name, "tile");
+            return true;
+        } catch (const Error&) {
+            return false;
+        }
+    }
+};
+
+void write_all(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+    FileWriter out(path);
+    out.write(bytes);
+    out.finish();
+}
+
+struct SmallCity {
+    TempDir dir{memory_directory()};
+    std::filesystem::path city = dir / "city", file = dir / "a.cloud";
+    BuildReport report;
+    SmallCity() {
+        write_cloud(file, street(1, 1000, 2000, 60, 4));
+        report = build_toy(city, toy_options({file}));
+    }
+    CityPaths paths() const { return CityPaths(city); }
+};
+
+}  // namespace
+
+TEST_CASE("a payload comes back as it was, with at most 24.2 bytes a splat") {
+    const OnePayload p(10'000);
+    const Payload payload = read_payload(p.store, p.name, "tile");
+    CHECK(payload.info.tile == p.info.tile);
+    CHECK(payload.info.key == p.info.key);
+    CHECK(payload.splats.digest() == some_splats(1, 10'000).digest());
+    CHECK(static_cast<double>(p.bytes) / 10'000 < 24.2);
+}
+
+TEST_CASE("every flipped bit and every truncation of a payload is detected") {
+    const OnePayload p;
+    const std::vector<std::byte> good = read_file(p.path());
+    std::vector<std::byte> bad = good;
+    for (std::size_t i = 0; i < good.size(); ++i)
+        for (int bit = 0; bit < 8; ++bit) {
+            bad[i] = good[i] ^ static_cast<std::byte>(1 << bit);
+            write_all(p.path(), bad);
+            if (p.loads()) FAIL("bit " << bit << " of byte " << i << " flipped, and nobody noticed");
+            bad[i] = good[i];
+        }
+    for (std::size_t size = 0; size < good.size(); ++size) {
+        write_all(p.path(), std::span(good).first(size));
+        if (p.loads()) FAIL("cut to " << size << " bytes, and nobody noticed");
+    }
+    bad.push_back(std::byte{0});
+    write_all(p.path(), bad);
+    CHECK_FALSE(p.loads());
+    write_all(p.path(), good);
+    CHECK(p.loads());
+}
+
+TEST_CASE("swapped payloads are detected") {
+    SmallCity c;
+    const CityReader reader(c.city);
+    REQUIRE(reader.tiles().size() >= 2);
+    Catalog catalog = Catalog::open_to_read(c.paths().catalog());
+    std::vector<ProductRow> tiles;
+    for (const ProductRow& t : catalog.tiles(1))
+        if (t.object) tiles.push_back(t);
+    const auto a = c.paths().object(*tiles[0].object), b = c.paths().object(*tiles[1].object);
+    std::filesystem::rename(a, c.dir / "x");
+    std::filesystem::rename(b, a);
+    std::filesystem::rename(c.dir / "x", b);
+    CHECK_THROWS_AS(reader.load(0), CorruptionError);
+    CHECK_THROWS_AS(reader.load(1), CorruptionError);
+    CHECK_NOTHROW(reader.load(2));
+}
+
+TEST_CASE("verify names a damaged tile, and the next build repairs it") {
+    SmallCity c;
+    CancelToken cancel;
+    Progress progress;
+    CHECK(verify_city(c.city, true, cancel, progress).corrupt.empty());
+    const ProductRow tile = Catalog::open_to_read(c.paths().catalog()).tiles(1).front();
+    auto bytes = read_file(c.paths().object(*tile.object));
+    bytes[bytes.size() / 2] ^= std::byte{1};
+    write_all(c.paths().object(*tile.object), bytes);
+    CHECK(verify_city(c.city, false, cancel, progress).corrupt.empty());
+    const VerifyReport found = verify_city(c.city, true, cancel, progress);
+    REQUIRE(found.corrupt.size() == 1);
+    CHECK(found.corrupt[0].what == "tile " + tile.tile.text());
+    CHECK(found.set_aside);
+    const BuildReport again = build_toy(c.city, toy_options());
+    CHECK(again.tiles_built == 1);
+    REQUIRE(again.explanations.size() == 1);
+    CHECK(again.explanations[0].reason == Reason::missing_object);
+    CHECK(again.digest == c.report.digest);
+    CHECK(verify_city(c.city, true, cancel, progress).corrupt.empty());
+}
+
+TEST_CASE("a damaged archive is found and read again from the input") {
+    SmallCity c;
+    CancelToken cancel;
+    Progress progress;
+    const SourceRow source = Catalog::open_to_read(c.paths().catalog()).sources().front();
+    auto bytes = read_file(c.paths().object(source.object));
+    bytes[bytes.size() / 3] ^= std::byte{4};
+    write_all(c.paths().object(source.object), bytes);
+    const VerifyReport found = verify_city(c.city, true, cancel, progress);
+    REQUIRE(found.corrupt.size() == 1);
+    CHECK(found.corrupt[0].what == "points of " + std::filesystem::canonical(c.file).string());
+    const BuildReport again = build_toy(c.city, toy_options());
+    CHECK(again.inputs_read == 1);
+    CHECK(again.tiles_built == 0);
+    CHECK(verify_city(c.city, true, cancel, progress).corrupt.empty());
+}
+
+TEST_CASE("the catalog can be rebuilt from the objects") {
+    SmallCity c;
+    write_cloud(c.dir / "b.cloud", street(5, 1030, 2010, 30, 4));
+    const BuildReport second = build_toy(c.city, toy_options({c.dir / "b.cloud"}));
+    SECTION("lost") { std::filesystem::remove(c.paths().catalog()); }
+    SECTION("overwritten") {
+        std::ofstream(c.paths().catalog()) << "not a database";
+        CHECK_THROWS_AS(CityReader(c.city), Error);
+    }
+    const RepairReport repaired = repair_city(c.city, CancelToken());
+    CHECK(repaired.generations == 2);
+    CHECK(repaired.latest == 2);
+    CHECK(CityReader(c.city).generation().digest == second.digest);
+    CHECK(CityReader(c.city, 1).generation().digest == c.report.digest);
+    const BuildReport again = build_toy(c.city, toy_options());
+    CHECK_FALSE(again.published);
+    CHECK(again.tiles_built == 0);
+    CHECK(again.inputs_read == 0);
+}
+
+TEST_CASE("a catalog that is foreign, newer or damaged is refused") {
+    SmallCity c;
+    const auto path = c.paths().catalog();
+    const auto refuse = [&](const std::string& words) {
+        CHECK_THROWS_WITH(CityReader(c.city), Catch::Contains(words));
+    };
+    SECTION("newer version") {
+        Database(path, Database::Access::read_write).execute("PRAGMA user_version=2");
+        refuse("newer");
+    }
+    SECTION("another program's database") {
+        Database(path, Database::Access::read_write).execute("PRAGMA application_id=1");
+        refuse("not a citysplat catalog");
+    }
+    SECTION("a trigger added") {
+        Database(path, Database::Access::read_write)
+            .execute("CREATE TRIGGER t AFTER INSERT ON tile BEGIN DELETE FROM tile; END");
+        refuse("foreign schema");
+    }
+    SECTION("a page overwritten") {
+        auto bytes = read_file(path);
+        std::fill(bytes.begin() + 4096, bytes.begin() + 8192, std::byte{0xff});
+        write_all(path, bytes);
+        CHECK_THROWS_AS(CityReader(c.city), CorruptionError);
+    }
+    SECTION("not a city at all") { CHECK_THROWS_AS(CityReader(c.dir / "nowhere"), ConfigError); }
+}
+
+TEST_CASE("a city survives the way through one file") {
+    SmallCity c;
+    CancelToken cancel;
+    Progress progress;
+    pack_city(c.city, c.dir / "city.pack", cancel, progress);
+    unpack_city(c.dir / "city.pack", c.dir / "copy", cancel, progress);
+    CHECK(CityReader(c.dir / "copy").generation().digest == c.report.digest);
+    CHECK(verify_city(c.dir / "copy", true, cancel, progress).corrupt.empty());
+    CHECK_FALSE(build_toy(c.dir / "copy", toy_options()).published);
+
+    const auto good = read_file(c.dir / "city.pack");
+    for (std::size_t i = 0; i < 40; ++i) {
+        auto bad = good;
+        bad[good.size() * i / 40] ^= std::byte{16};
+        write_all(c.dir / "bad.pack", bad);
+        CHECK_THROWS_AS(
+            unpack_city(c.dir / "bad.pack", c.dir / ("bad" + std::to_string(i)), cancel, progress), Error);
+        CHECK_FALSE(CityPaths(c.dir / ("bad" + std::to_string(i))).is_city());
+    }
+}
+
+TEST_CASE("rollback brings an earlier generation back, gc forgets and readers pin") {
+    SmallCity c;
+    write_cloud(c.dir / "b.cloud", street(5, 1030, 2010, 30, 4));
+    const BuildReport second = build_toy(c.city, toy_options({c.dir / "b.cloud"}));
+    CHECK(second.digest != c.report.digest);
+    CHECK(roll_back(c.city, {}) == 3);
+    CHECK(CityReader(c.city).generation().digest == c.report.digest);
+    CHECK(CityReader(c.city, 2).generation().digest == second.digest);
+
+    CancelToken cancel;
+    Progress progress;
+    {
+        const CityReader pinned(c.city, 2);
+        CHECK(collect_garbage(c.city, 1, true).pinned == std::vector<std::int64_t>{2});
+        const GarbageReport report = collect_garbage(c.city, 1, false);
+        CHECK(report.forgotten == std::vector<std::int64_t>{1});
+        for (std::size_t i = 0; i < pinned.tiles().size(); ++i) CHECK_NOTHROW(pinned.load(i));
+    }
+    const GarbageReport predicted = collect_garbage(c.city, 1, true);
+    const GarbageReport report = collect_garbage(c.city, 1, false);
+    CHECK(report.forgotten == std::vector<std::int64_t>{2});
+    CHECK(report.freed_bytes > 0);
+    CHECK(report.freed_bytes == predicted.freed_bytes);
+    CHECK_THROWS_AS(CityReader(c.city, 2), ConfigError);
+    CHECK(verify_city(c.city, true, cancel, progress).corrupt.empty());
+    CHECK(build_toy(c.city, toy_options({c.dir / "b.cloud"})).digest == second.digest);
+}
