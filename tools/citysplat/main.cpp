@@ -54,6 +54,13 @@ int run(int argc, char** argv) {
 
     cli::Context context;
     context.add_common_options(app);
+    cli::add_pack(app, context);
+    cli::add_unpack(app, context);
+    cli::add_repair(app, context);
+    cli::add_rollback(app, context);
+    cli::add_gc(app, context);
+    cli::add_verify(app, context);
+    cli::add_status(app, context);
     cli::add_build(app, context);
     cli::add_info(app, context);
     cli::add_selftest(app, context);

@@ -10,6 +10,13 @@ namespace citysplat::cli {
 
 class Context;
 
+void add_pack(CLI::App& app, Context& context);
+void add_unpack(CLI::App& app, Context& context);
+void add_repair(CLI::App& app, Context& context);
+void add_rollback(CLI::App& app, Context& context);
+void add_gc(CLI::App& app, Context& context);
+void add_verify(CLI::App& app, Context& context);
+void add_status(CLI::App& app, Context& context);
 void add_build(CLI::App& app, Context& context);
 void add_info(CLI::App& app, Context& context);
 void add_sensors(CLI::App& app, Context& context);

@@ -1,0 +1,138 @@
+#include "citysplat/context.hpp"
+#include "citysplat/verbs.hpp"
+#include "core/bytes.hpp"
+#include "core/error.hpp"
+#include "tiling/catalog.hpp"
+#include "tiling/city_paths.hpp"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <string>
+
+namespace citysplat::cli {
+
+namespace {
+
+using nlohmann::json;
+
+struct StatusFlags {
+    std::string city;
+    bool history = false;
+};
+
+std::string time_text(std::int64_t unix_s) {
+    const auto t = static_cast<std::time_t>(unix_s);
+    std::tm utc{};
+    ::gmtime_r(&t, &utc);
+    std::array<char, 32> text{};
+    std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    return text.data();
+}
+
+/// How far the means of the present inputs are from the frozen ones, as a share.
+json drift_of(const tiling::GenerationRow& g) {
+    const auto share = [](double now, double frozen) { return frozen > 0 ? now / frozen - 1 : 0; };
+    return {{"mean_radius", share(g.measured.mean_radius_m, g.calibration.mean_radius_m)},
+            {"mean_error", share(g.measured.mean_error_m, g.calibration.mean_error_m)},
+            {"mean_density", share(g.measured.mean_density, g.calibration.mean_density)}};
+}
+
+json generation_json(const tiling::GenerationRow& g) {
+    return {{"generation", g.id},      {"created", time_text(g.created_s)},
+            {"note", g.note},          {"tiles", g.tiles},
+            {"splats", g.splats},      {"points", g.points},
+            {"digest", g.digest.hex()}};
+}
+
+json status_json(tiling::Catalog& catalog, const tiling::GenerationRow& g) {
+    json status = generation_json(g);
+    status["tile_size_m"] = g.tile_size_m;
+    status["crs"] = g.crs;
+    status["parameters"] = json::parse(g.parameters, nullptr, false);
+    status["calibration"] = {{"mean_radius_m", g.calibration.mean_radius_m},
+                             {"mean_error_m", g.calibration.mean_error_m},
+                             {"mean_density", g.calibration.mean_density},
+                             {"samples", g.calibration.samples}};
+    status["drift"] = drift_of(g);
+    std::uint64_t payload_bytes = 0;
+    for (const auto& tile : catalog.tiles(g.id)) payload_bytes += tile.object_bytes;
+    status["payload_bytes"] = payload_bytes;
+    status["inputs"] = json::array();
+    for (const auto& input : catalog.inputs(g.id)) {
+        const tiling::SourceRow source = catalog.source(input.source);
+        const tiling::PointCounts& c = source.counts;
+        status["inputs"].push_back({{"path", input.path},
+                                    {"trajectory", input.trajectory},
+                                    {"format", source.format},
+                                    {"content", source.content.hex()},
+                                    {"archive_bytes", source.object_bytes},
+                                    {"points_read", c.read},
+                                    {"points_kept", c.kept},
+                                    {"points_without_sensor", c.without_sensor},
+                                    {"points_dropped",
+                                     {{"not_finite", c.not_finite},
+                                      {"out_of_range", c.out_of_range},
+                                      {"withheld", c.withheld},
+                                      {"duplicates", c.duplicates}}}});
+    }
+    return status;
+}
+
+std::string status_text(const json& s) {
+    char drift[96];
+    std::snprintf(drift, sizeof drift, "radius %+.1f %%, error %+.1f %%, density %+.1f %%",
+                  100 * s["drift"]["mean_radius"].get<double>(), 100 * s["drift"]["mean_error"].get<double>(),
+                  100 * s["drift"]["mean_density"].get<double>());
+    return "generation " + s["generation"].dump() + " of " + s["created"].get<std::string>() + " (" +
+           s["note"].get<std::string>() + ")\n" + format_count(s["splats"]) + " splats in " +
+           format_count(s["tiles"]) + " tiles of " + s["tile_size_m"].dump() + " m, " +
+           format_bytes(s["payload_bytes"]) + ", from " + format_count(s["points"]) + " points in " +
+           format_count(s["inputs"].size()) + " inputs\nparameters " + s["parameters"].dump() +
+           "\ndrift since calibration: " + drift + "\ndigest " + s["digest"].get<std::string>() + "\n";
+}
+
+std::string history_line(const tiling::GenerationRow& g) {
+    return std::to_string(g.id) + "  " + time_text(g.created_s) + "  " + format_count(g.splats) +
+           " splats, " + format_count(g.tiles) + " tiles, digest " + g.digest.hex().substr(0, 12) + "  " +
+           g.note + "\n";
+}
+
+void run(Context& context, const StatusFlags& flags) {
+    const tiling::CityPaths paths(flags.city);
+    tiling::Catalog catalog = tiling::Catalog::open_to_read(paths.catalog());
+    const auto latest = catalog.latest();
+    if (!latest) throw ConfigError(flags.city + ": nothing has been built yet");
+    json status = status_json(catalog, *latest);
+    std::string text = status_text(status);
+    for (const json& input : status["inputs"]) context.detail("input " + input["path"].get<std::string>());
+    if (flags.history) {
+        status["history"] = json::array();
+        text.clear();
+        for (const auto& generation : catalog.history()) {
+            status["history"].push_back(generation_json(generation));
+            text += history_line(generation);
+        }
+    }
+    context.result(status, text);
+}
+
+}  // namespace
+
+void add_status(CLI::App& app, Context& context) {
+    auto flags = std::make_shared<StatusFlags>();
+    CLI::App& verb = *app.add_subcommand("status", "what a city holds, and from what");
+    verb.fallthrough();
+    verb.add_option("city", flags->city, "directory of the city")->required();
+    verb.add_flag("--history", flags->history, "list the generations");
+    verb.footer(
+        "Example: citysplat status city --history\nWith -v, or in JSON, also the inputs and what became of "
+        "their points.");
+    verb.callback([flags, &context] { run(context, *flags); });
+}
+
+}  // namespace citysplat::cli
