@@ -66,6 +66,10 @@ int run(int argc, char** argv) {
     cli::add_selftest(app, context);
     cli::add_synth(app, context);
     cli::add_sensors(app, context);
+    cli::add_simulate(app, context);
+    cli::add_compare(app, context);
+    cli::add_render(app, context);
+    cli::add_export(app, context);
     catch_interrupts(context.cancel());
     std::optional<tbb::global_control> thread_limit;
     app.parse_complete_callback([&] {

@@ -22,5 +22,9 @@ void add_info(CLI::App& app, Context& context);
 void add_sensors(CLI::App& app, Context& context);
 void add_selftest(CLI::App& app, Context& context);
 void add_synth(CLI::App& app, Context& context);
+void add_compare(CLI::App& app, Context& context);
+void add_export(CLI::App& app, Context& context);
+void add_render(CLI::App& app, Context& context);
+void add_simulate(CLI::App& app, Context& context);
 
 }  // namespace citysplat::cli

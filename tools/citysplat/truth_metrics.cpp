@@ -1,0 +1,165 @@
+#include "citysplat/truth_metrics.hpp"
+
+#include "core/error.hpp"
+#include "core/rng_hd.hpp"
+
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace citysplat::cli {
+
+namespace {
+
+constexpr double kFarthest_m = 1.0;
+
+/// The recorded return must agree with the static truth this well; else the ray met something that moves, or
+/// two surfaces at once.
+constexpr double kSameSurface_m = 0.15;
+
+std::vector<std::unique_ptr<PointFile>> open_all(std::span<const InputSource> sources,
+                                                 std::uint64_t& points) {
+    std::vector<std::unique_ptr<PointFile>> files;
+    points = 0;
+    for (const InputSource& source : sources) {
+        files.push_back(source.open());
+        points += files.back()->info().points;
+    }
+    return files;
+}
+
+/// A ray of the survey and the true surface it met.
+struct SurveyRay {
+    sim::Ray ray;
+    double range_m, cosine;
+    std::uint16_t label;
+};
+
+std::vector<SurveyRay> survey_rays(const PointBatch& batch, double share, std::uint64_t key,
+                                   const synth::Truth& truth) {
+    std::vector<synth::Truth::WorldRay> rays;
+    std::vector<double> recorded;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+        if (rng::uniform(key, i) >= share) continue;
+        const double time = batch.gps_time[i];
+        const Vec3d origin = truth.true_pose(time).translation;
+        const Vec3d to =
+            truth.without_localisation_error({batch.x[i], batch.y[i], batch.z[i]}, time) - origin;
+        const double range = length(to);
+        if (!(range > 0.5 && range < 200)) continue;
+        rays.push_back({origin, to * (1 / range)});
+        recorded.push_back(range);
+    }
+    std::vector<synth::Truth::Hit> hits(rays.size());
+    truth.intersect(rays, 200, hits);
+    std::vector<SurveyRay> result;
+    for (std::size_t i = 0; i < rays.size(); ++i) {
+        if (!hits[i].found || std::fabs(hits[i].range_m - recorded[i]) > kSameSurface_m) continue;
+        const double cosine = std::fabs(dot(hits[i].normal, rays[i].direction));
+        result.push_back({{rays[i].origin, vec_cast<float>(rays[i].direction), 0.0f,
+                           static_cast<float>(hits[i].range_m + 5)},
+                          hits[i].range_m,
+                          cosine,
+                          hits[i].label});
+    }
+    return result;
+}
+
+/// Tiles that any of the rays can reach before its true surface, in parts that fit the budget.
+std::vector<std::vector<std::uint32_t>> tiles_for(const tiling::TileSource& city, const sim::TileCache& cache,
+                                                  std::span<const SurveyRay> rays) {
+    Vec3d low{INFINITY, INFINITY, INFINITY}, high{-INFINITY, -INFINITY, -INFINITY};
+    const auto include = [&](Vec3d p) {
+        low = {std::min(low.x, p.x), std::min(low.y, p.y), std::min(low.z, p.z)};
+        high = {std::max(high.x, p.x), std::max(high.y, p.y), std::max(high.z, p.z)};
+    };
+    for (const SurveyRay& r : rays) {
+        include(r.ray.origin);
+        include(r.ray.origin + vec_cast<double>(r.ray.direction) * static_cast<double>(r.ray.t_max));
+    }
+    std::vector<std::vector<std::uint32_t>> parts;
+    std::uint64_t used = 0;
+    for (std::uint32_t i = 0; i < city.tiles().size(); ++i) {
+        const tiling::TileEntry& e = city.tiles()[i];
+        if (e.splats == 0 || e.min.x > high.x || e.max.x < low.x || e.min.y > high.y || e.max.y < low.y)
+            continue;
+        if (parts.empty() || used + cache.bytes(i) > cache.budget_bytes()) parts.emplace_back(), used = 0;
+        parts.back().push_back(i);
+        used += cache.bytes(i);
+    }
+    return parts;
+}
+
+}  // namespace
+
+sim::DistancesByClass distance_to_truth(std::span<const InputSource> simulated, const synth::Truth& truth,
+                                        const CancelToken& cancel, Progress& progress) {
+    std::uint64_t total;
+    const auto files = open_all(simulated, total);
+    Progress::Stage stage(progress, "distance to truth", total, "points");
+    sim::DistancesByClass result;
+    PointBatch batch;
+    for (const auto& file : files)
+        for (std::size_t block = 0; block < file->block_count(); ++block) {
+            cancel.check();
+            file->read_block(block, batch);
+            std::vector<Vec3d> points;
+            for (std::size_t i = 0; i < batch.size(); ++i)
+                points.push_back({batch.x[i], batch.y[i], batch.z[i]});
+            std::vector<synth::Truth::Nearest> nearest(points.size());
+            truth.nearest(points, kFarthest_m, nearest);
+            for (std::size_t i = 0; i < points.size(); ++i)
+                result.add(batch.label.empty() ? std::uint16_t{0} : batch.label[i], nearest[i].distance_m);
+            stage.advance(points.size());
+        }
+    return result;
+}
+
+CoverageByClass coverage(const tiling::TileSource& city, const sim::Tracer& tracer,
+                         std::span<const InputSource> drive, const synth::Truth& truth, std::uint64_t wanted,
+                         std::uint64_t budget_bytes, const CancelToken& cancel, Progress& progress) {
+    std::uint64_t total;
+    const auto files = open_all(drive, total);
+    const double share = static_cast<double>(wanted) / static_cast<double>(std::max<std::uint64_t>(total, 1));
+    Progress::Stage stage(progress, "coverage", total, "points");
+    sim::CacheOptions options;
+    options.budget_bytes = budget_bytes;
+    sim::TileCache cache(city, tracer, options);
+    CoverageByClass result;
+    PointBatch batch;
+    std::uint64_t key = 1;
+    for (const auto& file : files)
+        for (std::size_t block = 0; block < file->block_count(); ++block) {
+            cancel.check();
+            file->read_block(block, batch);
+            if (batch.gps_time.empty())
+                throw InputError("coverage needs the GPS times of the drive; the cloud has none");
+            const std::vector<SurveyRay> survey = survey_rays(batch, share, ++key, truth);
+            std::vector<sim::Ray> rays;
+            for (const SurveyRay& r : survey) rays.push_back(r.ray);
+            std::vector<sim::Hit> hits(rays.size());
+            for (const auto& part : tiles_for(city, cache, survey)) {
+                const sim::TileSetPtr set = tracer.bind(cache.acquire(part).tiles);
+                const std::size_t n = tracer.batch_rays();
+                tbb::parallel_for(std::size_t{0}, (rays.size() + n - 1) / n, [&](std::size_t i) {
+                    const std::size_t count = std::min(n, rays.size() - i * n);
+                    tracer.closest(*set, std::span(rays).subspan(i * n, count),
+                                   std::span(hits).subspan(i * n, count));
+                });
+            }
+            for (std::size_t i = 0; i < rays.size(); ++i) {
+                const bool found =
+                    hits[i].exists() &&
+                    std::fabs(hits[i].range_m - survey[i].range_m) * survey[i].cosine <= kCovered_m;
+                for (Coverage* c : {&result.all, &result.classes[survey[i].label]}) {
+                    ++c->rays;
+                    c->covered += found;
+                }
+            }
+            stage.advance(batch.size());
+        }
+    return result;
+}
+
+}  // namespace citysplat::cli

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "core/cancel.hpp"
+#include "core/formats/input_list.hpp"
+#include "core/progress.hpp"
+#include "datasets/truth.hpp"
+#include "sim/distance_statistics.hpp"
+#include "sim/tile_cache.hpp"
+
+#include <cstdint>
+#include <map>
+#include <span>
+
+/// What only the synthetic city can tell: how far simulated returns are from true surfaces, and how much of
+/// the true surface the model has.
+namespace citysplat::cli {
+
+/// Returns farther than this from any true surface are ghosts.
+inline constexpr double kGhost_m = 0.10;
+/// A true surface is covered when a ray finds the model within this distance of it.
+inline constexpr double kCovered_m = 0.05;
+
+/// Distance of every simulated return to the nearest true static surface, at most 1 m, by the class of the
+/// return.
+sim::DistancesByClass distance_to_truth(std::span<const InputSource> simulated, const synth::Truth& truth,
+                                        const CancelToken& cancel, Progress& progress);
+
+struct Coverage {
+    std::uint64_t rays = 0, covered = 0;
+    double share() const { return rays == 0 ? 0 : static_cast<double>(covered) / static_cast<double>(rays); }
+};
+struct CoverageByClass {
+    Coverage all;
+    std::map<std::uint16_t, Coverage> classes;  ///< of the true surface
+};
+
+/// Casts the survey's own rays again: from the scanner's true position through a sample of about `rays`
+/// points of the drive. Of those that met a static surface, covered are the ones for which the model's
+/// surface lies within kCovered_m, measured along the true normal.
+CoverageByClass coverage(const tiling::TileSource& city, const sim::Tracer& tracer,
+                         std::span<const InputSource> drive, const synth::Truth& truth, std::uint64_t rays,
+                         std::uint64_t budget_bytes, const CancelToken& cancel, Progress& progress);
+
+}  // namespace citysplat::cli
