@@ -26,6 +26,55 @@ constexpr std::int32_t kWideBox = 1 << 22;
 /// distance up to threshold · kTrusted, none is missed by a float comparison with the threshold.
 constexpr float kTrusted = 1.0f - 0x1.0p-20f;
 
+/// Moves the lanes of a mask to the front of vectors. Instruction sets without a native compress look the
+/// permutation up once for all columns. (Highway 1.0's own Compress copies its table to the stack on each
+/// call when GCC compiles it for AVX2.)
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
+constexpr std::size_t kPackLanes = HWY_TARGET == HWY_AVX2 ? 8 : 4;
+struct PackTable {
+    alignas(64) std::int32_t lane[1u << kPackLanes][kPackLanes];
+};
+constexpr PackTable make_pack_table() {
+    PackTable t{};
+    for (std::size_t mask = 0; mask < (1u << kPackLanes); ++mask) {
+        std::size_t n = 0;
+        for (std::size_t i = 0; i < kPackLanes; ++i)
+            if (mask >> i & 1u) t.lane[mask][n++] = static_cast<std::int32_t>(i);
+    }
+    return t;
+}
+static constexpr PackTable kPackTable = make_pack_table();
+
+template <class D>
+struct Packer {
+    HWY_INLINE Packer(D d, hn::Mask<D> mask) {
+        std::uint8_t bits[8];
+        hn::StoreMaskBits(d, mask, bits);
+        const std::size_t row = bits[0] & ((1u << kPackLanes) - 1);
+        count = static_cast<std::size_t>(__builtin_popcount(static_cast<unsigned>(row)));
+        lanes = hn::SetTableIndices(d, kPackTable.lane[row]);
+    }
+    template <class DV, class V>
+    HWY_INLINE void store(DV dv, V v, hn::TFromD<DV>* to) const {
+        const D d;
+        hn::StoreU(hn::BitCast(dv, hn::TableLookupLanes(hn::BitCast(d, v), lanes)), dv, to);
+    }
+    std::size_t count;
+    decltype(hn::SetTableIndices(D(), kPackTable.lane[0])) lanes;
+};
+#else
+template <class D>
+struct Packer {
+    HWY_INLINE Packer(D d, hn::Mask<D> m) : count(hn::CountTrue(d, m)), mask(m) {}
+    template <class DV, class V>
+    HWY_INLINE void store(DV dv, V v, hn::TFromD<DV>* to) const {
+        hn::StoreU(hn::Compress(v, hn::RebindMask(dv, mask)), dv, to);
+    }
+    std::size_t count;
+    hn::Mask<D> mask;
+};
+#endif
+
 struct QueryBox {
     std::int32_t min_x, min_y, min_z, max_x, max_y, max_z;
 };
@@ -84,12 +133,12 @@ HWY_INLINE void gather_leaf(const NeighbourIndex& index, std::size_t leaf, const
             const auto place = [&](const std::int32_t* from, std::int32_t origin) HWY_ATTR {
                 return hn::ConvertTo(df, hn::Sub(hn::LoadU(di, from + c), hn::Set(di, origin)));
             };
-            hn::StoreU(hn::Compress(place(x, box.min_x), near), df, b.cx.data() + b.candidates);
-            hn::StoreU(hn::Compress(place(y, box.min_y), near), df, b.cy.data() + b.candidates);
-            hn::StoreU(hn::Compress(place(z, box.min_z), near), df, b.cz.data() + b.candidates);
-            const auto points = hn::Iota(du, static_cast<std::uint32_t>(first + c));
-            hn::StoreU(hn::Compress(points, hn::RebindMask(du, near)), du, b.ci.data() + b.candidates);
-            b.candidates += hn::CountTrue(df, near);
+            const Packer<decltype(df)> pack(df, near);
+            pack.store(df, place(x, box.min_x), b.cx.data() + b.candidates);
+            pack.store(df, place(y, box.min_y), b.cy.data() + b.candidates);
+            pack.store(df, place(z, box.min_z), b.cz.data() + b.candidates);
+            pack.store(du, hn::Iota(du, static_cast<std::uint32_t>(first + c)), b.ci.data() + b.candidates);
+            b.candidates += pack.count;
         }
         return;
     }
@@ -162,13 +211,12 @@ HWY_INLINE void filter(const QueryPlace& q, float threshold, Buffers& b) {
         const auto dz = hn::Sub(hn::Load(df, b.cz.data() + i), qz);
         const auto d2 = hn::Add(hn::Add(hn::Mul(dx, dx), hn::Mul(dy, dy)), hn::Mul(dz, dz));
         const auto near = hn::Lt(d2, limit);
-        hn::StoreU(hn::Compress(dx, near), df, sx + n);
-        hn::StoreU(hn::Compress(dy, near), df, sy + n);
-        hn::StoreU(hn::Compress(dz, near), df, sz + n);
-        if (kWithPoints)
-            hn::StoreU(hn::Compress(hn::Load(du, b.ci.data() + i), hn::RebindMask(du, near)), du,
-                       b.si.data() + n);
-        n += hn::CountTrue(df, near);
+        const Packer<decltype(df)> pack(df, near);
+        pack.store(df, dx, sx + n);
+        pack.store(df, dy, sy + n);
+        pack.store(df, dz, sz + n);
+        if (kWithPoints) pack.store(du, hn::Load(du, b.ci.data() + i), b.si.data() + n);
+        n += pack.count;
     }
     b.survivors = n;
 }
