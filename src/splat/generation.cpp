@@ -17,19 +17,21 @@ GenerationSettings::GenerationSettings(const SplatParams& p, const tiling::Calib
         return {static_cast<std::int32_t>(std::max(3.0, k)),
                 static_cast<std::int32_t>(std::clamp(r, 1.0, double{kMaxReach}))};
     };
-    std::array<double, 4> factor = p.group_factor;
-    if (p.method == Method::descriptors) factor[0] = factor[1] = p.planar_factor;
-    if (p.method == Method::basic) factor = {1, 1, 1, 1};
-    double widest = 1;
+    std::array<double, 4> factor = p.group_factor, error_factor = p.error_factor;
+    if (p.method == Method::descriptors)
+        factor[0] = factor[1] = error_factor[0] = error_factor[1] = p.planar_factor;
+    if (p.method == Method::basic) factor = error_factor = {1, 1, 1, 1};
+    double widest = 1, largest_error = 1;
     for (std::size_t g = 0; g < factor.size(); ++g) {
         reaches[g] = reach(factor[g]);
-        error_steps[g] = factor[g] * error;
+        error_steps[g] = error_factor[g] * error;
         widest = std::max(widest, factor[g]);
+        largest_error = std::max(largest_error, error_factor[g]);
     }
     reaches[kPlainReach] = reach(1);
     error_steps[kPlainReach] = error;
     reaches[kWidestReach] = reach(widest);
-    error_steps[kWidestReach] = widest * error;
+    error_steps[kWidestReach] = largest_error * error;
     mean_radius_steps = reaches[kPlainReach].radius;
 }
 

@@ -1,5 +1,6 @@
 #include "splat/resampling.hpp"
 
+#include "core/rng_hd.hpp"
 #include "splat/parallel.hpp"
 
 #include <tbb/enumerable_thread_specific.h>
@@ -99,7 +100,16 @@ bool SplatCentres::may_join(const Centre& a, const Centre& b) const {
     return same_class && cosine > settings_.params.smoothness;
 }
 
-/// Half-way to the farthest neighbours first, until the density is as usual.
+double SplatCentres::rounding_of(const TilePoint& p) const {
+    const LatticePoint o = frame_.origin();
+    const std::uint64_t key = rng::key(rng::key(0xde7517e, static_cast<std::uint64_t>(o.x + p.x)),
+                                       static_cast<std::uint64_t>(o.y + p.y));
+    return rng::uniform(key, static_cast<std::uint64_t>(o.z + p.z));
+}
+
+/// Half-way to the farthest neighbours first. A ball of radius R̄ around a splat lacks δ̄ − δ_i splats, and
+/// each of the δ_i splats in it does its share: (δ̄ − δ_i) / δ_i points, rounded up or down by a hash of the
+/// place. (The paper goes from splat to splat until each has enough; that depends on the order.)
 void SplatCentres::add_midpoints(std::size_t centre, std::vector<Neighbour>& neighbours, double mean_density,
                                  std::vector<Centre>& out) const {
     const auto density = static_cast<double>(neighbours.size());
@@ -107,8 +117,9 @@ void SplatCentres::add_midpoints(std::size_t centre, std::vector<Neighbour>& nei
     std::sort(neighbours.begin(), neighbours.end(), [](const Neighbour& a, const Neighbour& b) {
         return std::tie(b.distance2, b.centre) < std::tie(a.distance2, a.centre);
     });
-    auto missing = static_cast<std::int64_t>(std::ceil(mean_density - density));
     const Centre& from = centres_[centre];
+    const double share = (mean_density - density) / density;
+    auto missing = static_cast<std::int64_t>(std::floor(share + rounding_of(from.point)));
     for (const Neighbour& n : neighbours) {
         if (missing == 0) break;
         const Centre& to = centres_[n.centre];

@@ -44,6 +44,7 @@ class SplatCentres {
     struct Neighbour {
         std::uint32_t distance2, centre;
     };
+    double rounding_of(const TilePoint& point) const;  ///< in [0, 1), by place in the world
     bool may_join(const Centre& a, const Centre& b) const;
     void add_midpoints(std::size_t centre, std::vector<Neighbour>& neighbours, double mean_density,
                        std::vector<Centre>& out) const;

@@ -40,6 +40,8 @@ void SplatParams::validate() const {
     require(neighbours >= 3 && neighbours <= 200, "neighbours", "from 3 to 200");
     for (const double factor : group_factor)
         require(within(factor, 0.01, 5), "group_factor", "from 0.01 to 5");
+    for (const double factor : error_factor)
+        require(within(factor, 0.01, 10), "error_factor", "from 0.01 to 10");
     require(within(planar_factor, 0.01, 5), "planar_factor", "from 0.01 to 5");
     require(within(smoothness, -1, 1), "smoothness", "from -1 to 1");
     require(within(suppression, 0, 1), "suppression", "from 0 to 1");
@@ -51,6 +53,7 @@ void SplatParams::validate() const {
 void SplatParams::add_to(Hasher& hasher) const {
     hasher.text(to_string(method)).number(neighbours);
     for (const double factor : group_factor) hasher.number(factor);
+    for (const double factor : error_factor) hasher.number(factor);
     hasher.number(planar_factor).number(smoothness).number(suppression).number(denoise_sigmas);
     hasher.number(resample).number(least_points).number(radius_cap_m);
 }

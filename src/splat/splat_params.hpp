@@ -23,15 +23,18 @@ std::optional<Method> method_from(std::string_view name);
 struct SplatParams {
     Method method = Method::adaptive;
     int neighbours = 40;  ///< K
-    /// Factors on K, R̄ and Ē by group, in the order of SplatGroup. Used by `adaptive`; `descriptors` takes
-    /// the last two from here and `planar_factor` for both ground and surface.
+    /// Factors on K and R̄ by group, in the order of SplatGroup. Used by `adaptive`; `descriptors` takes the
+    /// last two from here and `planar_factor` for both ground and surface.
     std::array<double, 4> group_factor{3.0, 1.0, 0.33, 0.25};
+    /// Factors on Ē by group. The paper has 0.33 and 0.25 for the last two, which is far below the noise of a
+    /// surveying scanner and starves thin structures (docs/adr/0303-departures-from-the-paper.md).
+    std::array<double, 4> error_factor{3.0, 1.0, 1.0, 1.0};
     double planar_factor = 2.0;
     double smoothness = 0.6;   ///< β: least cosine between the normals of a splat and of a point it takes in
     double suppression = 0.2;  ///< α: points within α·r of a splat's seed start no splat of their own
     double denoise_sigmas = 3;  ///< 0 switches denoising off
     bool resample = true;       ///< §3.4: even out the density and generate a second time
-    int least_points = 3;       ///< a splat of fewer points is not kept
+    int least_points = 2;       ///< a splat of fewer points is not kept
     double radius_cap_m = 1.5;  ///< neighbourhoods count as at most this wide in the mean R̄
 
     /// Throws ConfigError naming the field.
