@@ -15,8 +15,8 @@ namespace citysplat::splat {
 namespace {
 
 constexpr std::int64_t kCellSteps = 4 * kLatticePerMetre;
-constexpr double kSampleBudget_points = 1e6;
-constexpr std::uint64_t kDensityShare = 4;  ///< one cell of the sample in four measures the density
+constexpr double kSampleBudget_points = 3e5;
+constexpr std::uint64_t kDensityShare = 2;  ///< one cell of the sample in two measures the density
 
 using tiling::RegionReader;
 
@@ -79,7 +79,7 @@ struct Sum {
 /// Fractions of a step in which distances are summed.
 constexpr double kParts = 64;
 
-std::uint64_t in_parts(double steps) { return static_cast<std::uint64_t>(std::floor(steps * kParts + 0.5)); }
+std::uint64_t in_parts(double steps) { return static_cast<std::uint64_t>(steps * kParts + 0.5); }
 
 void add_radii(const CellCloud& c, const Reach& reach, Sum& sum) {
     const NeighbourIndex index(c.cloud.x, c.cloud.y, c.cloud.z, c.cloud.rank);

@@ -15,15 +15,18 @@ struct Growth {
         splat,    ///< it would be `splat`
         none,     ///< too few points: no splat, nothing suppressed
         unknown,  ///< points that were not read may matter
+        open,     ///< nothing stopped it among the nearest: ask again with the whole neighbourhood
     };
     Fate fate;
     SeededSplat splat;
 };
 
-/// Neighbours of a seed: unordered, with squared distances.
+/// Neighbours of a seed: unordered, with squared distances. Growth mostly ends after a few points, so the
+/// nearest few are tried first (`whole` is false).
 struct Neighbourhood {
     std::span<const std::uint32_t> point, distance2;
     std::uint32_t reach2;
+    bool whole;
 };
 
 /// Grows splats. One per thread: it keeps buffers.
@@ -42,15 +45,16 @@ class Grower {
     struct Stop {
         std::uint32_t distance2, rank;
     };
-    bool stops_at(std::uint32_t seed, std::uint32_t neighbour) const;
     Stop first_stop(std::uint32_t seed, const Neighbourhood& n) const;
+    bool is_known(std::uint32_t seed, const Neighbourhood& n, std::uint32_t reach2) const;
+    std::uint32_t find_members(std::uint32_t seed, const Neighbourhood& n, const Stop& stop, Vec3d& sum);
     void add_observations(SeededSplat& s);
 
     const PointCloud& cloud_;
     const Surface& surface_;
     const CoveredEdge& edge_;
     const GenerationSettings& settings_;
-    std::vector<std::uint32_t> members_;
+    std::vector<std::uint32_t> members_;  ///< of the splat being grown
     std::vector<std::uint16_t> intensities_;
 };
 

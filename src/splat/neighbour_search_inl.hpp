@@ -19,7 +19,7 @@ using Node = NeighbourIndex::Node;
 constexpr std::size_t kGroup = 16;
 /// A group whose candidates outnumber this is cut in two: scanning a long list for each query costs more than
 /// gathering two shorter ones.
-constexpr std::size_t kManyCandidates = 1024;
+constexpr std::size_t kManyCandidates = 640;
 /// Boxes wider than this (512 m) are cut too: places relative to the box must stay exact in float.
 constexpr std::int32_t kWideBox = 1 << 22;
 /// Float distances are within a factor of 1 ± 2⁻²² of the exact ones: of all points with an exact squared
@@ -122,10 +122,7 @@ HWY_INLINE void gather_leaf(const NeighbourIndex& index, std::size_t leaf, const
     const std::size_t first = leaf * kGroup;
     const std::int32_t *x = index.x().data() + first, *y = index.y().data() + first,
                        *z = index.z().data() + first;
-    b.cx.reserve(b.candidates + kGroup, b.candidates);
-    b.cy.reserve(b.candidates + kGroup, b.candidates);
-    b.cz.reserve(b.candidates + kGroup, b.candidates);
-    b.ci.reserve(b.candidates + kGroup, b.candidates);
+    b.reserve_candidates(b.candidates + kGroup);
     if (first + kGroup <= index.size()) {
         for (std::size_t c = 0; c < kGroup; c += hn::Lanes(di)) {
             const auto d2 = distance2_to_box(di, x + c, y + c, z + c, x + c, y + c, z + c, box);
@@ -175,10 +172,7 @@ inline void gather(const NeighbourIndex& index, const QueryBox& box, float radiu
         }
     }
     // Scans read whole vectors: what follows the last candidate is far from everything.
-    b.cx.reserve(b.candidates + kGroup, b.candidates);
-    b.cy.reserve(b.candidates + kGroup, b.candidates);
-    b.cz.reserve(b.candidates + kGroup, b.candidates);
-    b.ci.reserve(b.candidates + kGroup, b.candidates);
+    b.reserve_candidates(b.candidates + kGroup);
     for (std::size_t i = 0; i < kGroup; ++i) {
         b.cx.data()[b.candidates + i] = b.cy.data()[b.candidates + i] = b.cz.data()[b.candidates + i] = 1e15f;
         b.ci.data()[b.candidates + i] = 0;
@@ -196,26 +190,25 @@ HWY_INLINE void filter(const QueryPlace& q, float threshold, Buffers& b) {
     const hn::CappedTag<float, kGroup> df;
     const hn::Rebind<std::uint32_t, decltype(df)> du;
     const std::size_t lanes = hn::Lanes(df);
-    b.sx.reserve(b.candidates + kGroup, 0);
-    b.sy.reserve(b.candidates + kGroup, 0);
-    b.sz.reserve(b.candidates + kGroup, 0);
-    b.s2.reserve(b.candidates + kGroup, 0);
-    if (kWithPoints) b.si.reserve(b.candidates + kGroup, 0);
     const auto qx = hn::Set(df, q.x), qy = hn::Set(df, q.y), qz = hn::Set(df, q.z);
     const auto limit = hn::Set(df, threshold);
+    const float *cx = b.cx.data(), *cy = b.cy.data(), *cz = b.cz.data();
     float *sx = b.sx.data(), *sy = b.sy.data(), *sz = b.sz.data();
+    const std::uint32_t* ci = b.ci.data();
+    std::uint32_t* si = b.si.data();
+    const std::size_t candidates = b.candidates;
     std::size_t n = 0;
-    for (std::size_t i = 0; i < b.candidates; i += lanes) {
-        const auto dx = hn::Sub(hn::Load(df, b.cx.data() + i), qx);
-        const auto dy = hn::Sub(hn::Load(df, b.cy.data() + i), qy);
-        const auto dz = hn::Sub(hn::Load(df, b.cz.data() + i), qz);
+    for (std::size_t i = 0; i < candidates; i += lanes) {
+        const auto dx = hn::Sub(hn::Load(df, cx + i), qx);
+        const auto dy = hn::Sub(hn::Load(df, cy + i), qy);
+        const auto dz = hn::Sub(hn::Load(df, cz + i), qz);
         const auto d2 = hn::Add(hn::Add(hn::Mul(dx, dx), hn::Mul(dy, dy)), hn::Mul(dz, dz));
         const auto near = hn::Lt(d2, limit);
         const Packer<decltype(df)> pack(df, near);
         pack.store(df, dx, sx + n);
         pack.store(df, dy, sy + n);
         pack.store(df, dz, sz + n);
-        if (kWithPoints) pack.store(du, hn::Load(du, b.ci.data() + i), b.si.data() + n);
+        if (kWithPoints) pack.store(du, hn::Load(du, ci + i), si + n);
         n += pack.count;
     }
     b.survivors = n;
@@ -354,23 +347,44 @@ inline Moments sum_up(const NeighbourIndex& index, std::uint32_t point, const Qu
     auto x = hn::Zero(dd), y = x, z = x, xx = x, yy = x, zz = x, xy = x, xz = x, yz = x;
     auto last = hn::Zero(di);
     std::size_t count = 0;
-    for (std::size_t i = 0; i < b.survivors; i += hn::Lanes(df)) {
-        const auto d2 = hn::Load(di, b.s2.data() + i);
-        const auto in = hn::Lt(d2, beyond);
-        const auto inf = hn::RebindMask(df, in);
-        count += hn::CountTrue(di, in);
-        last = hn::Max(last, hn::IfThenElseZero(in, d2));
-        const auto fx = hn::IfThenElseZero(inf, hn::Load(df, b.sx.data() + i));
-        const auto fy = hn::IfThenElseZero(inf, hn::Load(df, b.sy.data() + i));
-        const auto fz = hn::IfThenElseZero(inf, hn::Load(df, b.sz.data() + i));
-        const auto add = [&](auto vx, auto vy, auto vz) HWY_ATTR {
-            x = hn::Add(x, vx), y = hn::Add(y, vy), z = hn::Add(z, vz);
-            xx = hn::Add(xx, hn::Mul(vx, vx)), yy = hn::Add(yy, hn::Mul(vy, vy));
-            zz = hn::Add(zz, hn::Mul(vz, vz)), xy = hn::Add(xy, hn::Mul(vx, vy));
-            xz = hn::Add(xz, hn::Mul(vx, vz)), yz = hn::Add(yz, hn::Mul(vy, vz));
+    // As many vectors as can be added in float without rounding: each term is at most within2.
+    const std::size_t lanes = hn::Lanes(df);
+    const std::int32_t exact = (1 << 24) / std::max(cut.within2, 1);
+    const std::size_t block = lanes * static_cast<std::size_t>(std::max(exact, 1));
+    const bool in_float = exact >= 2;
+    for (std::size_t first = 0; first < b.survivors; first += block) {
+        const std::size_t end = std::min(b.survivors, first + block);
+        auto fx = hn::Zero(df), fy = fx, fz = fx, fxx = fx, fyy = fx, fzz = fx, fxy = fx, fxz = fx, fyz = fx;
+        for (std::size_t i = first; i < end; i += lanes) {
+            const auto d2 = hn::Load(di, b.s2.data() + i);
+            const auto in = hn::Lt(d2, beyond);
+            const auto in_df = hn::RebindMask(df, in);
+            count += hn::CountTrue(di, in);
+            last = hn::Max(last, hn::IfThenElseZero(in, d2));
+            const auto dx = hn::IfThenElseZero(in_df, hn::Load(df, b.sx.data() + i));
+            const auto dy = hn::IfThenElseZero(in_df, hn::Load(df, b.sy.data() + i));
+            const auto dz = hn::IfThenElseZero(in_df, hn::Load(df, b.sz.data() + i));
+            fx = hn::Add(fx, dx), fy = hn::Add(fy, dy), fz = hn::Add(fz, dz);
+            if (!in_float) continue;
+            fxx = hn::Add(fxx, hn::Mul(dx, dx)), fyy = hn::Add(fyy, hn::Mul(dy, dy));
+            fzz = hn::Add(fzz, hn::Mul(dz, dz)), fxy = hn::Add(fxy, hn::Mul(dx, dy));
+            fxz = hn::Add(fxz, hn::Mul(dx, dz)), fyz = hn::Add(fyz, hn::Mul(dy, dz));
+        }
+        const auto add = [&](auto& sum, auto v) HWY_ATTR {
+            sum = hn::Add(sum, lower_doubles(dd, v));
+            if (lanes > 1) sum = hn::Add(sum, upper_doubles(dd, v));
         };
-        add(lower_doubles(dd, fx), lower_doubles(dd, fy), lower_doubles(dd, fz));
-        if (hn::Lanes(df) > 1) add(upper_doubles(dd, fx), upper_doubles(dd, fy), upper_doubles(dd, fz));
+        const auto add_product = [&](auto& sum, auto v, auto w) HWY_ATTR {
+            sum = hn::Add(sum, hn::Mul(lower_doubles(dd, v), lower_doubles(dd, w)));
+            if (lanes > 1) sum = hn::Add(sum, hn::Mul(upper_doubles(dd, v), upper_doubles(dd, w)));
+        };
+        add(x, fx), add(y, fy), add(z, fz);
+        if (in_float) {
+            add(xx, fxx), add(yy, fyy), add(zz, fzz), add(xy, fxy), add(xz, fxz), add(yz, fyz);
+        } else {  // one vector a block: fx, fy, fz are the differences themselves
+            add_product(xx, fx, fx), add_product(yy, fy, fy), add_product(zz, fz, fz);
+            add_product(xy, fx, fy), add_product(xz, fx, fz), add_product(yz, fy, fz);
+        }
     }
     const auto total = [&](auto v) HWY_ATTR { return hn::GetLane(hn::SumOfLanes(dd, v)); };
     Moments m{total(x),
@@ -399,30 +413,38 @@ inline Moments sum_up(const NeighbourIndex& index, std::uint32_t point, const Qu
     return m;
 }
 
-/// Appends the neighbours of query `slot`.
+/// Appends the neighbours of query `slot`. `used` is how much of the columns is taken.
 inline void list_up(const NeighbourIndex& index, const QueryPlace& q, std::size_t slot, const Reach& reach,
-                    const Cut& cut, const Buffers& b, NeighbourLists& out) {
-    const std::size_t begin = out.point.size();
-    std::uint32_t last = 0;
-    for (std::size_t i = 0; i < b.survivors; ++i) {
-        const std::int32_t d2 = b.s2.data()[i];
-        if (d2 > cut.within2) continue;
-        out.point.push_back(b.si.data()[i]);
-        out.distance2.push_back(static_cast<std::uint32_t>(d2));
-        last = std::max(last, static_cast<std::uint32_t>(d2));
+                    const Cut& cut, const Buffers& b, NeighbourLists& out, std::size_t& used) {
+    const hn::CappedTag<std::int32_t, kGroup> di;
+    const hn::Rebind<std::uint32_t, decltype(di)> du;
+    const hn::Rebind<float, decltype(di)> df;
+    const std::size_t begin = used, room = used + b.survivors + 2 * kGroup;
+    if (out.point.size() < room) out.point.resize(2 * room), out.distance2.resize(2 * room);
+    const auto beyond = hn::Set(di, cut.within2 + 1);
+    auto last = hn::Zero(di);
+    for (std::size_t i = 0; i < b.survivors; i += hn::Lanes(di)) {
+        const auto d2 = hn::Load(di, b.s2.data() + i);
+        const auto in = hn::Lt(d2, beyond);
+        const Packer<decltype(df)> pack(df, hn::RebindMask(df, in));
+        pack.store(du, hn::Load(du, b.si.data() + i), out.point.data() + used);
+        pack.store(du, hn::BitCast(du, d2), out.distance2.data() + used);
+        last = hn::Max(last, hn::IfThenElseZero(in, d2));
+        used += pack.count;
     }
+    auto last2 = static_cast<std::uint32_t>(hn::GetLane(hn::MaxOfLanes(di, last)));
     if (cut.ties > 0) {
-        for (const std::uint32_t t : settle_ties(index, q, cut, b)) {
-            out.point.push_back(t);
-            out.distance2.push_back(static_cast<std::uint32_t>(cut.tie2));
-        }
-        last = static_cast<std::uint32_t>(cut.tie2);
+        last2 = static_cast<std::uint32_t>(cut.tie2);
+        const std::vector<std::uint32_t> tied = settle_ties(index, q, cut, b);
+        out.point.resize(std::max(out.point.size(), used + tied.size()));
+        out.distance2.resize(out.point.size());
+        for (const std::uint32_t t : tied) out.point[used] = t, out.distance2[used++] = last2;
     }
-    const std::size_t count = out.point.size() - begin;
+    const std::size_t count = used - begin;
     out.begin[slot] = static_cast<std::uint32_t>(begin);
     out.count[slot] = static_cast<std::uint32_t>(count);
     const bool full = count >= static_cast<std::size_t>(reach.k);
-    out.reach2[slot] = full ? last : static_cast<std::uint32_t>(reach.radius * reach.radius);
+    out.reach2[slot] = full ? last2 : static_cast<std::uint32_t>(reach.radius * reach.radius);
 }
 
 /// Runs `found(slot, point, place, reach, cut)` for each query of the batch, with the survivors in `b`.
@@ -523,10 +545,11 @@ inline void search_lists(const NeighbourIndex& index, const QueryBatch& batch, N
                          Buffers& b) {
     const std::size_t n = batch.points.size();
     out.begin.assign(n, 0), out.count.assign(n, 0), out.reach2.assign(n, 0);
-    out.point.clear(), out.distance2.clear();
+    std::size_t used = 0;
     run<true>(index, batch, b,
               [&](std::size_t slot, std::uint32_t, const QueryPlace& place, const Reach& reach,
-                  const Cut& cut) { list_up(index, place, slot, reach, cut, b, out); });
+                  const Cut& cut) { list_up(index, place, slot, reach, cut, b, out, used); });
+    out.point.resize(used), out.distance2.resize(used);
 }
 
 inline const char* target_name() { return hwy::TargetName(HWY_TARGET); }

@@ -43,7 +43,7 @@ PointAttributes attributes_of(const TilePoint& p) {
     PointAttributes a{p.label, p.intensity, 0, p.sensor_dx, p.sensor_dy, p.sensor_dz};
     if (p.has_sensor()) {
         const double dx = p.sensor_dx, dy = p.sensor_dy, dz = p.sensor_dz;
-        const double range = std::floor(std::sqrt(dx * dx + dy * dy + dz * dz) + 0.5);
+        const double range = std::sqrt(dx * dx + dy * dy + dz * dz) + 0.5;
         a.range = static_cast<std::uint16_t>(std::clamp(range, 1.0, 65535.0));
     }
     return a;

@@ -53,7 +53,20 @@ struct SearchScratch::Buffers {
     std::array<float, kMaxClasses> last_distance2{};
     std::array<float, kMaxClasses> group_distance2;
 
+    /// Room for n candidates, all of which may survive.
+    void reserve_candidates(std::size_t n) {
+        if (n + 16 <= room_) return;
+        room_ = 2 * n + 16;
+        cx.reserve(room_, candidates), cy.reserve(room_, candidates), cz.reserve(room_, candidates);
+        ci.reserve(room_, candidates);
+        sx.reserve(room_, 0), sy.reserve(room_, 0), sz.reserve(room_, 0), si.reserve(room_, 0);
+        s2.reserve(room_, 0);
+    }
+
     Buffers() { group_distance2.fill(1e30f); }
+
+  private:
+    std::size_t room_ = 0;
 };
 
 }  // namespace citysplat::splat

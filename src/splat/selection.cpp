@@ -7,14 +7,14 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 namespace citysplat::splat {
 namespace {
 
 /// Shares of the priority range, highest first. Early slices are small because each splat accepted there
 /// spares the growth of those it suppresses.
-constexpr std::array<double, 12> kSliceEnds{0.01, 0.022, 0.037, 0.056, 0.08, 0.11,
-                                            0.15, 0.2,   0.28,  0.4,   0.6,  1.0};
+constexpr std::array<double, 5> kSliceEnds{0.04, 0.12, 0.28, 0.55, 1.0};
 
 /// Lower comes first. Positions are unique, so equal values are settled by rank.
 std::uint64_t priority_of(const LatticePoint& p) {
@@ -42,7 +42,10 @@ class Selection {
           surface_(surface),
           edge_(edge),
           settings_(settings),
-          cancel_(cancel) {}
+          cancel_(cancel),
+          near_reaches_(settings.reaches) {
+        for (Reach& r : near_reaches_) r.k = std::min(r.k, std::max(12, r.k / 4));
+    }
 
     Generation run() {
         slice_points();
@@ -62,7 +65,10 @@ class Selection {
     struct Worker {
         SearchScratch scratch;
         NeighbourLists lists;
+        std::vector<std::uint32_t> points;
+        std::vector<std::size_t> slots;
     };
+    void grow_chunk(Worker& worker, std::size_t chunk, const std::array<Reach, 6>& reaches);
 
     const PointCloud& cloud_;
     const NeighbourIndex& index_;
@@ -70,6 +76,7 @@ class Selection {
     const CoveredEdge& edge_;
     const GenerationSettings& settings_;
     const CancelToken& cancel_;
+    std::array<Reach, 6> near_reaches_;  ///< the nearest few, where most growth ends
 
     std::vector<std::uint64_t> priority_;
     std::vector<std::uint8_t> state_;
@@ -96,7 +103,8 @@ void Selection::slice_points() {
                                              kSliceEnds.begin());
         // A splat outside what was read may suppress points near the edge.
         if (edge_.distance(cloud_.x[i], cloud_.y[i]) <= from_outside) state_[i] = kMaybeSuppressed;
-        const bool gone = surface_.has(i, Surface::kOutlier) && surface_.has(i, Surface::kKnown);
+        const bool gone =
+            surface_.points[i].has(SurfacePoint::kOutlier) && surface_.points[i].has(SurfacePoint::kKnown);
         if (gone) state_[i] = kSuppressed;
         ++slice_begin_[slice[i] + 1u];
     }
@@ -115,26 +123,43 @@ void Selection::grow_slice(std::size_t slice) {
     suppressed_.resize((alive_.size() + kChunk - 1) / kChunk);
     for_each_chunk(alive_.size(), kChunk, cancel_, [&](std::size_t begin, std::size_t end) {
         Worker& w = workers_.local();
-        Grower grower(cloud_, surface_, edge_, settings_);
-        const std::span<const std::uint32_t> points(alive_.data() + begin, end - begin);
-        find_neighbours(index_, {points, surface_.reach_class, settings_.reaches}, w.lists, w.scratch);
         const std::size_t chunk = begin / kChunk;
-        std::vector<std::uint32_t>& suppressed = suppressed_[chunk];
-        suppressed.clear();
-        for (std::size_t q = 0; q < points.size(); ++q) {
-            const std::size_t first = w.lists.begin[q], count = w.lists.count[q];
-            const Neighbourhood n{{w.lists.point.data() + first, count},
-                                  {w.lists.distance2.data() + first, count},
-                                  w.lists.reach2[q]};
-            Candidate& c = candidates_[begin + q];
-            c.point = points[q];
-            c.priority = priority_[c.point];
-            c.chunk = static_cast<std::uint32_t>(chunk);
-            c.suppressed_begin = static_cast<std::uint32_t>(suppressed.size());
-            c.growth = grower.grow(c.point, n, suppressed);
-            c.suppressed_count = static_cast<std::uint32_t>(suppressed.size()) - c.suppressed_begin;
-        }
+        suppressed_[chunk].clear();
+        w.points.assign(alive_.begin() + static_cast<std::ptrdiff_t>(begin),
+                        alive_.begin() + static_cast<std::ptrdiff_t>(end));
+        w.slots.resize(w.points.size());
+        std::iota(w.slots.begin(), w.slots.end(), begin);
+        grow_chunk(w, chunk, near_reaches_);
+        grow_chunk(w, chunk, settings_.reaches);
     });
+}
+
+/// Grows the points of the worker into their slots of `candidates_`; those still open stay in the worker.
+void Selection::grow_chunk(Worker& w, std::size_t chunk, const std::array<Reach, 6>& reaches) {
+    Grower grower(cloud_, surface_, edge_, settings_);
+    std::vector<std::uint32_t>& suppressed = suppressed_[chunk];
+    find_neighbours(index_, {w.points, surface_.reach_class, reaches}, w.lists, w.scratch);
+    std::size_t open = 0;
+    for (std::size_t q = 0; q < w.points.size(); ++q) {
+        const std::uint32_t point = w.points[q];
+        const std::uint8_t reach_class = surface_.reach_class[point];
+        const std::size_t first = w.lists.begin[q], count = w.lists.count[q];
+        const bool whole = reaches[reach_class] == settings_.reaches[reach_class] ||
+                           count < static_cast<std::size_t>(reaches[reach_class].k);
+        const Neighbourhood n{{w.lists.point.data() + first, count},
+                              {w.lists.distance2.data() + first, count},
+                              w.lists.reach2[q],
+                              whole};
+        Candidate& c = candidates_[w.slots[q]];
+        c.point = point;
+        c.priority = priority_[point];
+        c.chunk = static_cast<std::uint32_t>(chunk);
+        c.suppressed_begin = static_cast<std::uint32_t>(suppressed.size());
+        c.growth = grower.grow(point, n, suppressed);
+        c.suppressed_count = static_cast<std::uint32_t>(suppressed.size()) - c.suppressed_begin;
+        if (c.growth.fate == Growth::Fate::open) w.points[open] = point, w.slots[open++] = w.slots[q];
+    }
+    w.points.resize(open), w.slots.resize(open);
 }
 
 /// States only ever move up: open, maybe suppressed, suppressed. Points that were settled before are not

@@ -51,6 +51,18 @@ Oriented orient(const PlaneFit& fit, const PointAttributes& a) {
     return {down ? -n : n, false};
 }
 
+std::uint16_t kind_of(const PointCloud& cloud, std::size_t i, Method method) {
+    switch (method) {
+        case Method::basic:
+            return 0;
+        case Method::adaptive:
+            return cloud.attributes[i].label;
+        case Method::descriptors:
+            return static_cast<std::uint16_t>(cloud.group[i]);
+    }
+    return 0;
+}
+
 struct Worker {
     SearchScratch scratch;
     std::vector<std::uint32_t> points;
@@ -66,7 +78,7 @@ Surface find_surface(PointCloud& cloud, const NeighbourIndex& index, const Cover
     const Method method = settings.params.method;
     const bool by_shape = method == Method::descriptors;
     Surface surface;
-    surface.normal.resize(n), surface.flags.resize(n), surface.reach_class.resize(n);
+    surface.points.resize(n), surface.reach_class.resize(n);
     // Groups by label choose the neighbourhood; groups by shape come out of the plain one.
     for (std::size_t i = 0; i < n; ++i)
         surface.reach_class[i] =
@@ -83,16 +95,22 @@ Surface find_surface(PointCloud& cloud, const NeighbourIndex& index, const Cover
             const PlaneFit& fit = w.fits[i - begin];
             const bool known = edge.encloses(cloud.x[i], cloud.y[i], w.moments[i - begin].reach2);
             const Oriented o = orient(fit, cloud.attributes[i]);
-            surface.normal[i] = vec_cast<float>(o.normal);
-            surface.flags[i] = static_cast<std::uint8_t>(
-                (known ? Surface::kKnown : 0) | (o.known ? Surface::kOriented : 0) |
-                (is_outlier(fit, settings.params.denoise_sigmas) ? Surface::kOutlier : 0));
             if (by_shape && !keep_groups) cloud.group[i] = shape_group(fit);
+            const int flags = (known ? SurfacePoint::kKnown : 0) | (o.known ? SurfacePoint::kOriented : 0) |
+                              (is_outlier(fit, settings.params.denoise_sigmas) ? SurfacePoint::kOutlier : 0);
+            surface.points[i] = {cloud.x[i],
+                                 cloud.y[i],
+                                 cloud.z[i],
+                                 vec_cast<float>(o.normal),
+                                 cloud.rank[i],
+                                 kind_of(cloud, i, method),
+                                 static_cast<std::uint8_t>(flags),
+                                 0};
         }
     });
     if (by_shape) {
         for (std::size_t i = 0; i < n; ++i)
-            surface.reach_class[i] = surface.has(i, Surface::kKnown) || keep_groups
+            surface.reach_class[i] = surface.points[i].has(SurfacePoint::kKnown) || keep_groups
                                          ? static_cast<std::uint8_t>(cloud.group[i])
                                          : kWidestReach;
     }

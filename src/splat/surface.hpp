@@ -8,18 +8,28 @@
 
 namespace citysplat::splat {
 
-/// What the neighbourhood of each point says about the surface there.
-struct Surface {
+/// What growth asks about a point, together in half a cache line.
+struct SurfacePoint {
     enum Flag : std::uint8_t {
         kKnown = 1,     ///< the whole neighbourhood was read: the rest is final
         kOutlier = 2,   ///< denoised away
         kOriented = 4,  ///< the normal points to the sensor
     };
-    std::vector<Vec3f> normal;
-    std::vector<std::uint8_t> flags;
-    std::vector<std::uint8_t> reach_class;  ///< neighbourhood that the point's splat grows in
+    std::int32_t x, y, z;
+    Vec3f normal;
+    std::uint32_t rank;
+    std::uint16_t kind;  ///< splats do not grow from one kind to another: label, group or nothing by method
+    std::uint8_t flags;
+    std::uint8_t reserved;
 
-    bool has(std::size_t i, Flag flag) const { return (flags[i] & flag) != 0; }
+    bool has(Flag flag) const { return (flags & flag) != 0; }
+};
+static_assert(sizeof(SurfacePoint) == 32);
+
+/// What the neighbourhood of each point says about the surface there.
+struct Surface {
+    std::vector<SurfacePoint> points;
+    std::vector<std::uint8_t> reach_class;  ///< neighbourhood that the point's splat grows in
 };
 
 /// PCA normals and denoising for all points; for `descriptors` also the groups (into the cloud), unless they
