@@ -51,12 +51,12 @@ CoveredEdge::CoveredEdge(const LatticeBox& covered, const TileFrame& frame) {
     max_y_ = covered.max_y - o.y;
 }
 
-Generation generate(PointCloud& cloud, const LatticeBox& covered, const GenerationSettings& settings,
-                    bool keep_groups, const CancelToken& cancel) {
-    const CoveredEdge edge(covered, cloud.frame);
+Generation generate(PointCloud& cloud, const GenerationTask& task, const GenerationSettings& settings,
+                    const CancelToken& cancel) {
+    const CoveredEdge edge(task.covered, cloud.frame);
     const NeighbourIndex index(cloud.x, cloud.y, cloud.z, cloud.rank);
-    const Surface surface = find_surface(cloud, index, edge, settings, keep_groups, cancel);
-    return select_splats(cloud, index, surface, edge, settings, cancel);
+    const Surface surface = find_surface(cloud, index, edge, settings, task.keep_groups, cancel);
+    return select_splats({cloud, index, surface, edge, settings, task.observe}, cancel);
 }
 
 }  // namespace citysplat::splat

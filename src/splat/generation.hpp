@@ -51,10 +51,14 @@ struct Generation {
     std::vector<std::uint32_t> unknown;  ///< points that may or may not be seeds
 };
 
-/// `covered`: every point of the city within this box (world steps) is in the cloud. `keep_groups`: groups of
-/// the cloud are final even for `descriptors`.
-Generation generate(PointCloud& cloud, const LatticeBox& covered, const GenerationSettings& settings,
-                    bool keep_groups, const CancelToken& cancel);
+struct GenerationTask {
+    LatticeBox covered;        ///< every point of the city within this box (world steps) is in the cloud
+    bool keep_groups = false;  ///< groups of the cloud are final even for `descriptors`
+    bool observe = true;       ///< fill in intensity, range, incidence and number of points of the splats
+};
+
+Generation generate(PointCloud& cloud, const GenerationTask& task, const GenerationSettings& settings,
+                    const CancelToken& cancel);
 
 /// How far a point is from the nearest place that was not read, in steps; at most 0 outside `covered`.
 class CoveredEdge {

@@ -114,7 +114,7 @@ Growth Grower::grow(std::uint32_t seed, const Neighbourhood& n, std::vector<std:
     s.splat.normal = pack_normal(normal);
     s.splat.label = cloud_.attributes[seed].label;
     s.splat.group = cloud_.group[seed];
-    add_observations(s);
+    if (observe_) add_observations(s);
     suppress_within(static_cast<double>(s.splat.radius));
     return {Growth::Fate::splat, s};
 }

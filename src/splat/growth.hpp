@@ -33,8 +33,8 @@ struct Neighbourhood {
 class Grower {
   public:
     Grower(const PointCloud& cloud, const Surface& surface, const CoveredEdge& edge,
-           const GenerationSettings& settings)
-        : cloud_(cloud), surface_(surface), edge_(edge), settings_(settings) {}
+           const GenerationSettings& settings, bool observe)
+        : cloud_(cloud), surface_(surface), edge_(edge), settings_(settings), observe_(observe) {}
 
     /// Appends to `suppressed` the points that the splat — or any splat that might grow, when unknown — would
     /// keep from being seeds, the seed itself included.
@@ -54,6 +54,7 @@ class Grower {
     const Surface& surface_;
     const CoveredEdge& edge_;
     const GenerationSettings& settings_;
+    const bool observe_;
     std::vector<std::uint32_t> members_;  ///< of the splat being grown
     std::vector<std::uint16_t> intensities_;
 };

@@ -12,7 +12,7 @@ struct Covariance {
 };
 
 /// Smallest root of λ³ − λ² + c1·λ − c0, all of whose roots are real and not negative. Laguerre's method
-/// climbs to it from 0 without passing it and triples the digits each step; the number of steps is fixed.
+/// climbs to it from 0 without passing it and triples the digits each step.
 double smallest_root(double c1, double c0) {
     double root = 0;
     for (int step = 0; step < 7; ++step) {
@@ -21,7 +21,9 @@ double smallest_root(double c1, double c0) {
         const double ddp = 6.0 * root - 2.0;
         const double spread = std::sqrt(std::max(0.0, 4.0 * dp * dp - 6.0 * p * ddp));
         const double slope = std::max(dp + spread, 1e-150);
-        root = std::clamp(root - 3.0 * p / slope, 0.0, 1.0 / 3.0);
+        const double next = std::clamp(root - 3.0 * p / slope, 0.0, 1.0 / 3.0);
+        if (next - root <= 1e-15) return next;
+        root = next;
     }
     return root;
 }

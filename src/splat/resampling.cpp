@@ -19,8 +19,8 @@ SplatCentres::SplatCentres(const Generation& generation, const PointCloud& cloud
     centres_.reserve(generation.splats.size());
     for (const SeededSplat& s : generation.splats) {
         const PointAttributes& a = cloud.attributes[s.seed];
-        centres_.push_back({{s.splat.x, s.splat.y, s.splat.z, s.splat.label, s.splat.intensity, 0,
-                             a.sensor_dx, a.sensor_dy, a.sensor_dz},
+        centres_.push_back({{s.splat.x, s.splat.y, s.splat.z, s.splat.label, a.intensity, 0, a.sensor_dx,
+                             a.sensor_dy, a.sensor_dz},
                             s.normal,
                             s.splat.group,
                             s.oriented});

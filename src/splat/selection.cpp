@@ -35,15 +35,15 @@ struct Candidate {
 
 class Selection {
   public:
-    Selection(const PointCloud& cloud, const NeighbourIndex& index, const Surface& surface,
-              const CoveredEdge& edge, const GenerationSettings& settings, const CancelToken& cancel)
-        : cloud_(cloud),
-          index_(index),
-          surface_(surface),
-          edge_(edge),
-          settings_(settings),
+    Selection(const SelectionInput& input, const CancelToken& cancel)
+        : cloud_(input.cloud),
+          index_(input.index),
+          surface_(input.surface),
+          edge_(input.edge),
+          settings_(input.settings),
+          observe_(input.observe),
           cancel_(cancel),
-          near_reaches_(settings.reaches) {
+          near_reaches_(settings_.reaches) {
         for (Reach& r : near_reaches_) r.k = std::min(r.k, std::max(12, r.k / 4));
     }
 
@@ -75,6 +75,7 @@ class Selection {
     const Surface& surface_;
     const CoveredEdge& edge_;
     const GenerationSettings& settings_;
+    const bool observe_;
     const CancelToken& cancel_;
     std::array<Reach, 6> near_reaches_;  ///< the nearest few, where most growth ends
 
@@ -136,7 +137,7 @@ void Selection::grow_slice(std::size_t slice) {
 
 /// Grows the points of the worker into their slots of `candidates_`; those still open stay in the worker.
 void Selection::grow_chunk(Worker& w, std::size_t chunk, const std::array<Reach, 6>& reaches) {
-    Grower grower(cloud_, surface_, edge_, settings_);
+    Grower grower(cloud_, surface_, edge_, settings_, observe_);
     std::vector<std::uint32_t>& suppressed = suppressed_[chunk];
     find_neighbours(index_, {w.points, surface_.reach_class, reaches}, w.lists, w.scratch);
     std::size_t open = 0;
@@ -192,10 +193,8 @@ void Selection::settle_slice() {
 
 }  // namespace
 
-Generation select_splats(const PointCloud& cloud, const NeighbourIndex& index, const Surface& surface,
-                         const CoveredEdge& edge, const GenerationSettings& settings,
-                         const CancelToken& cancel) {
-    return Selection(cloud, index, surface, edge, settings, cancel).run();
+Generation select_splats(const SelectionInput& input, const CancelToken& cancel) {
+    return Selection(input, cancel).run();
 }
 
 }  // namespace citysplat::splat

@@ -44,7 +44,8 @@ FirstGeneration generate_first(const tiling::Region& region, const ClassMap& cla
                                const GenerationSettings& settings, const CancelToken& cancel) {
     FirstGeneration first;
     first.cloud = make_point_cloud(region.frame, region.points, {}, classes);
-    first.generation = generate(first.cloud, region.covered, settings, false, cancel);
+    first.generation =
+        generate(first.cloud, {region.covered, false, !resamples(settings.params)}, settings, cancel);
     first.decided_steps = decided_around(region.core, region.covered, first.cloud, first.generation);
     return first;
 }
@@ -78,7 +79,7 @@ TileSplats make_tile_splats(const tiling::Region& region, const ClassMap& classe
     }
     PointCloud cloud = make_point_cloud(region.frame, resampled.points, resampled.groups, classes);
     const LatticeBox covered = region.core.widened(complete);
-    const Generation second = generate(cloud, covered, settings, true, cancel);
+    const Generation second = generate(cloud, {covered, true, true}, settings, cancel);
     if (decided_around(region.core, covered, cloud, second) < 0)
         result.wanted_halo_steps = wider_halo(region, settings);
     else

@@ -4,6 +4,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <initializer_list>
+
 using namespace citysplat;
 using namespace citysplat::splat;
 using test::MemoryCity;
@@ -48,11 +51,7 @@ SplatProcessor calibrated(const SplatParams& params, const MemoryCity& city) {
     return processor;
 }
 
-}  // namespace
-
-TEST_CASE("the splats of a street do not depend on the size of its tiles") {
-    const MemoryCity city(
-        test::small_street(8, 250, 5, 0.01, {to_lattice(-9.3), to_lattice(6'860'000.7), 77}));
+void check_tile_sizes(const MemoryCity& city, std::initializer_list<double> tile_sizes_m) {
     for (const Method method : {Method::basic, Method::adaptive, Method::descriptors})
         for (const bool resample : {false, true}) {
             if (method == Method::basic && resample) continue;
@@ -63,9 +62,34 @@ TEST_CASE("the splats of a street do not depend on the size of its tiles") {
             const SplatProcessor processor = calibrated(params, city);
             const Built whole = build(city, processor, 512);
             CHECK(whole.splats > 500);
-            for (const double tile_m : {5.0, 7.0}) {
+            for (const double tile_m : tile_sizes_m) {
                 INFO("tiles of " << tile_m << " m");
                 CHECK(build(city, processor, tile_m) == whole);
             }
         }
+}
+
+const LatticePoint kFarNorth{to_lattice(-3.3), to_lattice(6'860'000.7), 77};
+
+}  // namespace
+
+TEST_CASE("the splats of a street do not depend on the size of its tiles") {
+    check_tile_sizes(MemoryCity(test::small_street(5, 150, 5, 0.01, kFarNorth)), {6.0});
+}
+
+TEST_CASE("the splats of a longer street do not depend on the size of its tiles", "[slow]") {
+    check_tile_sizes(MemoryCity(test::small_street(20, 300, 6, 0.01, kFarNorth)), {5.0, 8.0, 13.0, 31.0});
+}
+
+TEST_CASE("calibration and splats do not depend on the order of points") {
+    auto points = test::small_street(4, 150, 9);
+    SplatParams params;
+    const MemoryCity city(points);
+    const SplatProcessor processor = calibrated(params, city);
+    std::reverse(points.begin(), points.end());
+    const MemoryCity reversed(points);
+    const SplatProcessor again = calibrated(params, reversed);
+    CHECK(again.calibration() == processor.calibration());
+    CHECK(again.parameters_key() == processor.parameters_key());
+    CHECK(build(reversed, again, 7) == build(city, processor, 7));
 }
