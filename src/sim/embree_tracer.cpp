@@ -82,10 +82,10 @@ class Account {
 
 class EmbreeTile final : public TracerTile {
   public:
-    EmbreeTile(std::shared_ptr<Device> device, std::uint32_t index, SplatTile tile,
+    EmbreeTile(std::shared_ptr<Device> device, std::uint32_t index, const SplatTile& tile,
                const EmbreeOptions& options);
     std::uint32_t index() const override { return index_; }
-    std::size_t bytes() const override { return own_bytes() + hierarchy_bytes_; }
+    std::size_t bytes() const override { return discs_.size() * kBytesPerSplat + hierarchy_bytes_; }
     RTCScene scene() const { return scene_.get(); }
     const TileBox& box() const { return box_; }
     Vec3d origin() const { return origin_; }
@@ -97,24 +97,36 @@ class EmbreeTile final : public TracerTile {
     }
     /// What splat `i` says to a ray that met it.
     void describe(std::uint32_t i, const Ray& ray, Hit& hit) const {
-        hit.normal = splats_.normal()[i];
+        const Facts& facts = facts_[i];
+        hit.normal = facts.normal;
         hit.range_m = exact_range(discs_[i], ray.origin - origin_, ray.direction);
-        hit.label = splats_.label()[i];
-        hit.intensity = splats_.intensity()[i];
-        hit.acquired_range_m = unpack_attribute(splats_.z()[i]);
-        hit.acquired_incidence = splats_.incidence()[i];
+        hit.label = facts.label;
+        hit.intensity = facts.intensity;
+        hit.acquired_range_m = facts.range;
+        hit.acquired_incidence = facts.incidence;
     }
 
   private:
-    std::size_t own_bytes() const { return splats_.bytes().size() + splats_.size() * sizeof(TraceDisc); }
+    /// What a hit reports besides its place: together, because a hit asks for all of it at once.
+    struct Facts {
+        std::uint32_t normal;
+        std::uint16_t label, intensity;
+        std::uint8_t range, incidence;
+    };
+    static_assert(sizeof(Facts) == 12);
+
+  public:
+    static constexpr std::size_t kBytesPerSplat = sizeof(TraceDisc) + sizeof(Facts);
+
+  private:
     static void bounds(const RTCBoundsFunctionArguments* args) noexcept;
 
     std::shared_ptr<Device> device_;
     std::uint32_t index_, per_leaf_;
     Vec3d origin_;
-    SplatTile splats_;
     Account account_;
     std::vector<TraceDisc> discs_;
+    std::vector<Facts> facts_;
     TileBox box_;
     ScenePtr scene_;
     std::size_t hierarchy_bytes_ = 0;
@@ -175,22 +187,24 @@ void EmbreeTile::bounds(const RTCBoundsFunctionArguments* args) noexcept {
 /// Embree's books for user geometry, measured: about 90 bytes a primitive.
 constexpr std::size_t kHierarchyBytesPerLeaf = 112;
 
-EmbreeTile::EmbreeTile(std::shared_ptr<Device> device, std::uint32_t index, SplatTile tile,
+EmbreeTile::EmbreeTile(std::shared_ptr<Device> device, std::uint32_t index, const SplatTile& tile,
                        const EmbreeOptions& options)
     : device_(std::move(device)),
       index_(index),
       per_leaf_(options.splats_per_leaf),
       origin_{static_cast<double>(tile.frame().x_m), static_cast<double>(tile.frame().y_m),
               static_cast<double>(tile.frame().z_m)},
-      splats_(std::move(tile)),
-      account_(*device_, own_bytes()) {
-    discs_.reserve(splats_.size());
+      account_(*device_, tile.size() * kBytesPerSplat) {
+    discs_.reserve(tile.size());
+    facts_.reserve(tile.size());
     Vec3f low{INFINITY, INFINITY, INFINITY}, high{-INFINITY, -INFINITY, -INFINITY};
-    for (std::size_t i = 0; i < splats_.size(); ++i) {
-        const Disc disc = splats_.disc(i);
+    for (std::size_t i = 0; i < tile.size(); ++i) {
+        const Disc disc = tile.disc(i);
         if (!(disc.radius > 0) || !std::isfinite(dot(disc.normal, disc.normal)))
             throw CorruptionError("splat " + std::to_string(i) + " has no radius or no normal");
-        discs_.push_back(make_trace_disc(disc, splats_.label()[i]));
+        discs_.push_back(make_trace_disc(disc, tile.label()[i]));
+        facts_.push_back({tile.normal()[i], tile.label()[i], tile.intensity()[i],
+                          unpack_attribute(tile.z()[i]), tile.incidence()[i]});
         const float reach = disc.radius + 2 * kSlack_m;
         low = {std::min(low.x, disc.centre.x - reach), std::min(low.y, disc.centre.y - reach),
                std::min(low.z, disc.centre.z - reach)};
@@ -336,11 +350,11 @@ class EmbreeTracer final : public Tracer {
                ", packets of " + std::to_string(width_);
     }
     TracerTilePtr load(std::uint32_t index, SplatTile tile) const override {
-        return std::make_shared<EmbreeTile>(device_, index, std::move(tile), options_);
+        return std::make_shared<EmbreeTile>(device_, index, tile, options_);
     }
     std::size_t estimated_bytes(std::uint64_t splats) const override {
         const std::size_t leaves = (splats + options_.splats_per_leaf - 1) / options_.splats_per_leaf;
-        return SplatTile::body_bytes(splats) + splats * sizeof(TraceDisc) + leaves * kHierarchyBytesPerLeaf;
+        return splats * EmbreeTile::kBytesPerSplat + leaves * kHierarchyBytesPerLeaf;
     }
     TileSetPtr bind(std::span<const TracerTilePtr> tiles) const override {
         return std::make_shared<EmbreeTileSet>(tiles);
@@ -449,21 +463,23 @@ void EmbreeTracer::nearest(const EmbreeTileSet& set, std::span<const Ray> rays, 
         packets.trace(first, count, t_max);
         for (unsigned k = 0; k < count; ++k) {
             HitList& list = lists[first + k];
-            HitList merged;
-            for (std::uint32_t i = 0; i < lanes.count[k]; ++i) {
-                if (lanes.t[k][i] > lanes.t[k][0] + lanes.reach_m) break;
-                Hit& hit = merged.hits[merged.count++];
-                hit.t = lanes.t[k][i];
-                hit.tile = lanes.tile[k][i];
-                hit.splat = lanes.splat[k][i];
+            HitList before;
+            if (list.count > 0) before = list;
+            std::uint32_t n = 0;
+            for (; n < lanes.count[k] && lanes.t[k][n] <= lanes.t[k][0] + lanes.reach_m; ++n) {
+                Hit& hit = list.hits[n];
+                hit.t = lanes.t[k][n];
+                hit.tile = lanes.tile[k][n];
+                hit.splat = lanes.splat[k][n];
                 if (const EmbreeTile* tile = set.find(hit.tile, hint)) {
                     tile->describe(hit.splat, rays[first + k], hit);
                     continue;
                 }
-                for (std::uint32_t j = 0; j < list.count; ++j)
-                    if (list.hits[j].tile == hit.tile && list.hits[j].splat == hit.splat) hit = list.hits[j];
+                for (std::uint32_t j = 0; j < before.count; ++j)
+                    if (before.hits[j].tile == hit.tile && before.hits[j].splat == hit.splat)
+                        hit = before.hits[j];
             }
-            list = merged;
+            list.count = n;
         }
     }
 }

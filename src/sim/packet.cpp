@@ -18,6 +18,45 @@ HWY_INLINE V dot3(V ax, V ay, V az, V bx, V by, V bz) {
     return hn::Add(hn::Add(hn::Mul(ax, bx), hn::Mul(ay, by)), hn::Mul(az, bz));
 }
 
+template <class Tag, class Mask>
+HWY_INLINE unsigned bits_of(Tag tag, Mask mask) {
+    std::uint8_t bits[8] = {};
+    hn::StoreMaskBits(tag, mask, bits);
+    return bits[0] | static_cast<unsigned>(bits[1]) << 8;
+}
+
+/// Lane by lane: several hits are kept, or a tie must be decided.
+template <class Tag, class V, class Mask, class Lanes>
+HWY_INLINE void offer_each(Tag tag, V t, Mask hit, unsigned base, std::uint32_t tile, std::uint32_t splat,
+                           const PacketRays& rays, Lanes& lanes) {
+    HWY_ALIGN float ts[hn::MaxLanes(tag)];
+    hn::Store(t, tag, ts);
+    for (unsigned mask = bits_of(tag, hit); mask != 0; mask &= mask - 1) {
+        const auto lane = static_cast<unsigned>(__builtin_ctz(mask));
+        lanes.offer(base + lane, ts[lane], tile, splat, rays.t_max[base + lane]);
+    }
+}
+
+template <class Tag, class V, class Mask>
+HWY_INLINE void take(Tag tag, V t, Mask hit, Mask, unsigned base, std::uint32_t tile, std::uint32_t splat,
+                     const PacketRays& rays, NearestLanes& lanes) {
+    offer_each(tag, t, hit, base, tile, splat, rays, lanes);
+}
+
+/// The bound of a lane is its first hit, so without a tie every hit is nearer.
+template <class Tag, class V, class Mask>
+HWY_INLINE void take(Tag tag, V t, Mask hit, Mask tie, unsigned base, std::uint32_t tile, std::uint32_t splat,
+                     const PacketRays& rays, ClosestLanes& lanes) {
+    if (!hn::AllFalse(tag, tie)) return offer_each(tag, t, hit, base, tile, splat, rays, lanes);
+    const hn::RebindToUnsigned<Tag> id_tag;
+    const auto id_hit = hn::RebindMask(id_tag, hit);
+    hn::BlendedStore(t, hit, tag, rays.t_max + base);
+    hn::BlendedStore(t, hit, tag, lanes.t + base);
+    hn::BlendedStore(hn::Set(id_tag, tile), id_hit, id_tag, lanes.tile + base);
+    hn::BlendedStore(hn::Set(id_tag, splat), id_hit, id_tag, lanes.splat + base);
+    lanes.touched |= bits_of(tag, hit) << base;
+}
+
 template <unsigned kWidth, class Lanes>
 HWY_INLINE void meet_leaf(const LeafDiscs& leaf, const PacketRays& rays, Lanes& lanes) {
     const hn::CappedTag<float, kWidth> tag;
@@ -45,15 +84,8 @@ HWY_INLINE void meet_leaf(const LeafDiscs& leaf, const PacketRays& rays, Lanes& 
             const auto t_max = hn::LoadU(tag, rays.t_max + base);
             const auto hit = hn::And(hn::And(active, inside), hn::And(hn::Gt(t, t_min), hn::Le(t, t_max)));
             if (hn::AllFalse(tag, hit)) continue;
-
-            HWY_ALIGN float ts[hn::MaxLanes(tag)];
-            hn::Store(t, tag, ts);
-            std::uint8_t bits[8] = {};
-            hn::StoreMaskBits(tag, hit, bits);
-            for (unsigned mask = bits[0] | static_cast<unsigned>(bits[1]) << 8; mask != 0; mask &= mask - 1) {
-                const unsigned lane = static_cast<unsigned>(__builtin_ctz(mask));
-                lanes.offer(base + lane, ts[lane], leaf.tile, leaf.first_splat + i, rays.t_max[base + lane]);
-            }
+            take(tag, t, hit, hn::And(hit, hn::Eq(t, t_max)), base, leaf.tile, leaf.first_splat + i, rays,
+                 lanes);
         }
     }
 }

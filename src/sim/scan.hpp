@@ -23,14 +23,13 @@ struct Return {
     float time_s;    ///< since the scan began
     Vec3f normal;    ///< of the splat, turned towards the sensor
     float cosine;    ///< of the incidence angle
-    std::uint32_t ray, beam;
     std::uint32_t tile, splat;  ///< id of the (first) splat hit
+    std::uint16_t beam;
     std::uint16_t label, intensity;
     std::uint8_t hits;  ///< splats that contributed
     RayStatus status;
-    std::uint8_t reserved[6];
 };
-static_assert(sizeof(Return) == 80);
+static_assert(sizeof(Return) == 64);
 
 /// One sweep of one sensor.
 struct Scan {

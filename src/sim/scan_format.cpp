@@ -21,17 +21,17 @@ Vec3d position_in(const CloudLayout& layout, const Scan& scan, const Return& r) 
     return rotate(conjugate(pose.rotation), r.position - pose.translation);
 }
 
-void put_return(std::byte*& at, const Return& r) {
+void put_return(std::byte*& at, std::uint32_t ray, const Return& r) {
     put(at, r.range_m);
     put(at, r.time_s);
     put(at, r.normal);
     put(at, r.status == RayStatus::none
                 ? 0.0f
                 : static_cast<float>(exact::acos(static_cast<double>(r.cosine)) * (180 / exact::kPi)));
-    put(at, r.ray);
+    put(at, ray);
     put(at, r.tile);
     put(at, r.splat);
-    put(at, static_cast<std::uint16_t>(r.beam));
+    put(at, r.beam);
     put(at, r.label);
     put(at, r.hits);
     put(at, r.status);
@@ -46,8 +46,8 @@ void append_records(const Scan& scan, const CloudLayout& layout, std::size_t rec
     const std::size_t before = out.size();
     out.resize(before + scan.returns.size() * record_bytes);
     std::byte* at = out.data() + before;
-    for_each_point(scan, layout, [&](const Return& r, Vec3d p) {
-        record(at, r, p);
+    for_each_point(scan, layout, [&](std::uint32_t ray, const Return& r, Vec3d p) {
+        record(at, ray, r, p);
         summary.add(p);
     });
     out.resize(static_cast<std::size_t>(at - out.data()));
@@ -59,11 +59,11 @@ constexpr std::size_t kCloudRecordBytes = 3 * 8 + 8 + 2 + kReturnBytes;
 void append_cloud(const Scan& scan, const CloudLayout& layout, std::vector<std::byte>& out,
                   CloudSummary& summary) {
     append_records(scan, layout, kCloudRecordBytes, out, summary,
-                   [&](std::byte*& at, const Return& r, Vec3d p) {
+                   [&](std::byte*& at, std::uint32_t ray, const Return& r, Vec3d p) {
                        put(at, p);
                        put(at, scan.time_s + static_cast<double>(r.time_s));
                        put(at, r.intensity);
-                       put_return(at, r);
+                       put_return(at, ray, r);
                    });
 }
 
@@ -136,10 +136,11 @@ class KittiFormat final : public ScanFormat {
     std::string header(const CloudLayout&, const CloudSummary&) const override { return {}; }
     void append(const Scan& scan, const CloudLayout& layout, std::vector<std::byte>& out,
                 CloudSummary& summary) const override {
-        append_records(scan, layout, 16, out, summary, [](std::byte*& at, const Return& r, Vec3d p) {
-            put(at, vec_cast<float>(p));
-            put(at, static_cast<float>(r.intensity) * (1.0f / 65535.0f));
-        });
+        append_records(scan, layout, 16, out, summary,
+                       [](std::byte*& at, std::uint32_t, const Return& r, Vec3d p) {
+                           put(at, vec_cast<float>(p));
+                           put(at, static_cast<float>(r.intensity) * (1.0f / 65535.0f));
+                       });
     }
 };
 
@@ -149,9 +150,10 @@ class KittiLabelFormat final : public ScanFormat {
     std::string header(const CloudLayout&, const CloudSummary&) const override { return {}; }
     void append(const Scan& scan, const CloudLayout& layout, std::vector<std::byte>& out,
                 CloudSummary& summary) const override {
-        append_records(scan, layout, 4, out, summary, [](std::byte*& at, const Return& r, Vec3d) {
-            put(at, static_cast<std::uint32_t>(r.label));
-        });
+        append_records(scan, layout, 4, out, summary,
+                       [](std::byte*& at, std::uint32_t, const Return& r, Vec3d) {
+                           put(at, static_cast<std::uint32_t>(r.label));
+                       });
     }
 };
 
@@ -163,7 +165,7 @@ class XyzFormat final : public ScanFormat {
                 CloudSummary& summary) const override {
         constexpr std::size_t kLongestLine = 112;
         append_records(scan, layout, kLongestLine, out, summary,
-                       [](std::byte*& at, const Return& r, Vec3d p) {
+                       [](std::byte*& at, std::uint32_t, const Return& r, Vec3d p) {
                            char* c = reinterpret_cast<char*>(at);
                            char* end = c + kLongestLine;
                            for (const double v : {p.x, p.y, p.z}) {

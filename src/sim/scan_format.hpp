@@ -49,11 +49,13 @@ std::unique_ptr<ScanFormat> make_xyz_format();
 /// Position of a return as the layout wants it.
 Vec3d position_in(const CloudLayout& layout, const Scan& scan, const Return& r);
 
-/// Calls f(return, position) for the returns that belong into a file.
+/// Calls f(ray, return, position) for the returns that belong into a file.
 template <class F>
 void for_each_point(const Scan& scan, const CloudLayout& layout, F f) {
-    for (const Return& r : scan.returns)
-        if (layout.keep_all || r.status == RayStatus::hit) f(r, position_in(layout, scan, r));
+    for (std::uint32_t ray = 0; ray < scan.returns.size(); ++ray) {
+        const Return& r = scan.returns[ray];
+        if (layout.keep_all || r.status == RayStatus::hit) f(ray, r, position_in(layout, scan, r));
+    }
 }
 
 /// Appends the bytes of a number.

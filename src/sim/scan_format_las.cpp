@@ -19,11 +19,10 @@ class LasFormat final : public ScanFormat {
         const std::size_t before = out.size();
         out.resize(before + scan.returns.size() * (kLasPointBytes + kReturnBytes));
         std::byte* at = out.data() + before;
-        for_each_point(scan, layout, [&](const Return& r, Vec3d p) {
-            summary.add(put_las_point(
-                at, {p, layout.offset_m, r.intensity, r.label, static_cast<std::uint16_t>(r.beam),
-                     scan.time_s + static_cast<double>(r.time_s)}));
-            put_return(at, r);
+        for_each_point(scan, layout, [&](std::uint32_t ray, const Return& r, Vec3d p) {
+            summary.add(put_las_point(at, {p, layout.offset_m, r.intensity, r.label, r.beam,
+                                           scan.time_s + static_cast<double>(r.time_s)}));
+            put_return(at, ray, r);
         });
         out.resize(static_cast<std::size_t>(at - out.data()));
     }

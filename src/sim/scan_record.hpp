@@ -33,6 +33,6 @@ inline constexpr std::array<Field, 13> kReturnFields{{
 }};
 inline constexpr std::size_t kReturnBytes = 6 * 4 + 3 * 4 + 2 * 2 + 2;
 
-void put_return(std::byte*& at, const Return& r);
+void put_return(std::byte*& at, std::uint32_t ray, const Return& r);
 
 }  // namespace citysplat::sim

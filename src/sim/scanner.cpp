@@ -72,7 +72,8 @@ ReturnMaker::ReturnMaker(const SensorRun& run)
 Return ReturnMaker::make(const Ray& ray, const Firing& firing, const HitList& list,
                          std::uint64_t scan) const {
     const std::uint32_t n = surface_depth(list, run_.hits, run_.gap_m);
-    return finish(ray, firing, list.hits[0], n > 0 ? weighted_range(list, n) : 0, n, scan);
+    if (n == 0) return finish(ray, firing, Hit{}, 0, 0, scan);
+    return finish(ray, firing, list.hits[0], weighted_range(list, n), n, scan);
 }
 
 Return ReturnMaker::make(const Ray& ray, const Firing& firing, const Hit& hit, std::uint64_t scan) const {
@@ -83,8 +84,7 @@ Return ReturnMaker::finish(const Ray& ray, const Firing& firing, const Hit& hit,
                            std::uint32_t hits, std::uint64_t scan) const {
     Return r{};
     r.time_s = firing.time_s;
-    r.ray = firing.ray;
-    r.beam = firing.beam;
+    r.beam = static_cast<std::uint16_t>(firing.beam);
     r.tile = hit.tile;
     r.splat = hit.splat;
     const Vec3d direction = vec_cast<double>(ray.direction);

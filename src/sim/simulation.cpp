@@ -4,6 +4,7 @@
 #include "core/error.hpp"
 #include "sim/itinerary.hpp"
 
+#include <tbb/enumerable_thread_specific.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -84,7 +85,16 @@ class Simulation {
     ReturnMaker maker_;
     TileCache cache_;
     Itinerary itinerary_;
+    /// Of one thread, for one batch.
+    struct Buffers {
+        std::vector<Ray> rays;
+        std::vector<Hit> hits;
+        std::vector<HitList> lists;
+    };
+
     std::vector<Firing> pattern_;
+    tbb::enumerable_thread_specific<Buffers> buffers_;
+    std::vector<std::vector<Return>> spare_;  ///< of scans that are done
     std::vector<TileBox> missing_;
     std::vector<bool> seen_ = std::vector<bool>(city_.tiles().size(), false);
     SimulationReport report_;
@@ -148,6 +158,10 @@ Group Simulation::prepare(std::size_t first, std::size_t count) {
         scan.index = index;
         scan.time_s = times_[index];
         scan.world_from_sensor = group.rays.back().world_from_sensor();
+        if (!spare_.empty()) {
+            scan.returns = std::move(spare_.back());
+            spare_.pop_back();
+        }
         scan.returns.resize(firings.size());
     }
     return group;
@@ -188,11 +202,16 @@ void for_each_batch(const Group& group, std::size_t batch, F f) {
 
 void Simulation::trace(Group& group, const TileSet& tiles) {
     for_each_batch(group, tracer_.batch_rays(), [&](std::size_t s, std::size_t first, std::size_t count) {
-        std::vector<Ray> rays(count);
-        std::vector<Hit> hits(run_.hits > 1 ? 0 : count);
-        std::vector<HitList> lists(run_.hits > 1 ? count : 0);
-        cast(group.rays[s], tiles, first, hits, lists, rays);
-        make_returns(group.scans[s], group.rays[s], first, hits, lists, rays);
+        Buffers& b = buffers_.local();
+        b.rays.resize(count);
+        if (run_.hits > 1) {
+            b.lists.resize(count);
+            for (HitList& list : b.lists) list.count = 0;
+        } else {
+            b.hits.assign(count, Hit{});
+        }
+        cast(group.rays[s], tiles, first, b.hits, b.lists, b.rays);
+        make_returns(group.scans[s], group.rays[s], first, b.hits, b.lists, b.rays);
     });
 }
 
@@ -287,6 +306,7 @@ void Simulation::conclude(Group& group) {
         report_.dropped += scan.dropped;
         report_.missing += scan.missing;
     }
+    for (Scan& scan : group.scans) spare_.push_back(std::move(scan.returns));
 }
 
 }  // namespace

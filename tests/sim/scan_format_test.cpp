@@ -26,14 +26,13 @@ Scan make_scan(std::uint64_t index, std::size_t rays) {
     for (std::size_t i = 0; i < rays; ++i) {
         Return r{};
         const double a = 0.01 * static_cast<double>(i);
-        r.ray = static_cast<std::uint32_t>(i);
-        r.beam = static_cast<std::uint32_t>(i % 64);
+        r.beam = static_cast<std::uint16_t>(i % 64);
         r.range_m = static_cast<float>(5 + a);
         r.time_s = static_cast<float>(1e-5 * static_cast<double>(i));
         r.position = scan.world_from_sensor.apply({(5 + a) * std::cos(a), (5 + a) * std::sin(a), -1.5});
         r.normal = {0, 0, 1};
         r.cosine = 0.5f;
-        r.tile = 3, r.splat = r.ray * 2;
+        r.tile = 3, r.splat = static_cast<std::uint32_t>(i) * 2;
         r.label = static_cast<std::uint16_t>(i % 20);
         r.intensity = static_cast<std::uint16_t>(i % 65536);
         r.hits = 1;

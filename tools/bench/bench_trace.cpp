@@ -27,6 +27,30 @@ double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+/// Of all threads of this process: what a busy machine disturbs least.
+double cpu_now() {
+    timespec t{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+/// Best of a few runs, wall clock and CPU time each for itself.
+struct Speed {
+    double scans_per_s = 0, cpu_ms = 1e9;  ///< CPU time of one scan
+};
+template <class F>
+Speed best_of(std::size_t scans, F f) {
+    Speed best;
+    for (int rep = 0; rep < 3; ++rep) {
+        const double begin = now(), cpu = cpu_now();
+        const double idle_s = f();  ///< time and CPU time that do not count
+        const double n = static_cast<double>(scans);
+        best.scans_per_s = std::max(best.scans_per_s, n / (now() - begin - idle_s));
+        best.cpu_ms = std::min(best.cpu_ms, (cpu_now() - cpu) * 1e3 / n);
+    }
+    return best;
+}
+
 /// All discs of the city in one scene, one primitive each: the loop a program written for the purpose has.
 class BareLoop {
   public:
@@ -142,6 +166,25 @@ class NoSink : public ScanSink {
     void conclude(const Scan&) override {}
 };
 
+/// Measures the last two thirds of the scans: by then all tiles are loaded.
+class TimedSink : public ScanSink {
+  public:
+    TimedSink(ScanSink& sink, std::size_t scans) : sink_(sink), first_(scans / 3), last_(scans - 1) {}
+    void consume(const Scan& scan) override { sink_.consume(scan); }
+    void conclude(const Scan& scan) override {
+        sink_.conclude(scan);
+        if (scan.index == first_) begin_ = now(), cpu_begin_ = cpu_now();
+        if (scan.index == last_) end_ = now(), cpu_end_ = cpu_now();
+    }
+    double scans_per_s() const { return static_cast<double>(last_ - first_) / (end_ - begin_); }
+    double cpu_ms() const { return (cpu_end_ - cpu_begin_) * 1e3 / static_cast<double>(last_ - first_); }
+
+  private:
+    ScanSink& sink_;
+    std::size_t first_, last_;
+    double begin_ = 0, end_ = 0, cpu_begin_ = 0, cpu_end_ = 0;
+};
+
 struct Bench {
     const tiling::TileSource& city;
     const Trajectory& trajectory;
@@ -159,10 +202,6 @@ struct Bench {
         return simulate(city, tracer, run, trajectory, options, sink, cancel, progress);
     }
 };
-
-double scans_per_second(const SimulationReport& r) {
-    return static_cast<double>(r.scans) / (r.seconds - r.cache.wait_s);
-}
 
 }  // namespace
 
@@ -194,44 +233,37 @@ int main(int argc, char** argv) {
         rays.emplace_back(firings.size());
         ScanRays(b.run, trajectory, i, times[i], firings).generate(0, rays.back());
     }
-    const auto best_of = [&](auto f) {
-        double best = 0;
-        for (int rep = 0; rep < 3; ++rep) {
-            const double begin = now();
-            f();
-            best = std::max(best, static_cast<double>(times.size()) / (now() - begin));
-        }
-        return best;
-    };
-
-    std::size_t bare_hits = 0;
-    double bare, build_bare;
-    {
-        const double begin = now();
-        const BareLoop loop(*city, anchor);
-        build_bare = now() - begin;
-        std::printf("city: %zu splats in %zu tiles; HDL-64: %zu rays a scan, %zu scans\n", loop.discs(),
-                    city->tiles().size(), firings.size(), times.size());
-        bare = best_of([&] {
-            bare_hits = 0;
-            for (const auto& r : rays) bare_hits += loop.trace(r, anchor);
-        });
-        std::printf("%-58s %7.1f scans/s  1.00   (built in %.2f s)\n",
-                    "bare Embree loop, one scene, one disc per primitive", bare, build_bare);
-    }
-    const auto line = [&](const char* name, double v, double of, const std::string& note = "") {
-        std::printf("%-58s %7.1f scans/s  %.2f   %s\n", name, v, v / of, note.c_str());
+    std::printf("%zu splats in %zu tiles; HDL-64: %zu rays a scan, %zu scans. Ratios are of CPU time.\n",
+                static_cast<std::size_t>(bench::count_splats(*city)), city->tiles().size(), firings.size(),
+                times.size());
+    Speed bare;
+    const auto line = [&](const std::string& name, const Speed& v, const std::string& note = "") {
+        std::printf("%-46s %7.1f scans/s %8.2f CPU ms  %.2f  %s\n", name.c_str(), v.scans_per_s, v.cpu_ms,
+                    bare.cpu_ms / v.cpu_ms, note.c_str());
         std::fflush(stdout);
     };
+    std::size_t bare_hits = 0;
+    {
+        const double begin = cpu_now();
+        const BareLoop loop(*city, anchor);
+        const double built = cpu_now() - begin;
+        bare = best_of(times.size(), [&] {
+            bare_hits = 0;
+            for (const auto& r : rays) bare_hits += loop.trace(r, anchor);
+            return 0.0;
+        });
+        line("bare Embree loop: one scene, one disc a leaf", bare,
+             "built in " + std::to_string(built) + " CPU s");
+    }
     for (const unsigned per_leaf : {1u, 2u, 4u, 8u}) {
         const auto tracer = make_embree_tracer({"", true, per_leaf});
-        const double begin = now();
+        const double begin = cpu_now();
         std::vector<TracerTilePtr> tiles(city->tiles().size());
         for (std::uint32_t i = 0; i < tiles.size(); ++i) tiles[i] = tracer->load(i, city->load(i));
-        const double built = now() - begin;
+        const double built = cpu_now() - begin;
         const TileSetPtr set = tracer->bind(tiles);
         std::atomic<std::size_t> hits{0};
-        const double v = best_of([&] {
+        const Speed v = best_of(times.size(), [&] {
             hits = 0;
             for (const auto& r : rays)
                 tbb::parallel_for(std::size_t{0}, (r.size() + 1023) / 1024, [&](std::size_t i) {
@@ -243,47 +275,48 @@ int main(int argc, char** argv) {
                     for (const Hit& h : out) n += h.exists();
                     hits += n;
                 });
+            return 0.0;
         });
         char note[160];
-        std::snprintf(note, sizeof note, "built in %.2f s, %.0f B/splat, hits differ by %.4f %%", built,
-                      static_cast<double>(tracer->resident_bytes()) /
-                          static_cast<double>(std::max<std::size_t>(1, bench::count_splats(*city))),
-                      100 * (static_cast<double>(hits) / static_cast<double>(bare_hits) - 1));
-        line(("tracer, tiles, " + std::to_string(per_leaf) + " splats per leaf").c_str(), v, bare, note);
+        std::snprintf(
+            note, sizeof note, "built in %.2f CPU s, %.0f B/splat, hits %+.4f %%", built,
+            static_cast<double>(tracer->resident_bytes()) / static_cast<double>(bench::count_splats(*city)),
+            100 * (static_cast<double>(hits) / static_cast<double>(bare_hits) - 1));
+        line("tracer, tiles, " + std::to_string(per_leaf) + " splats a leaf", v, note);
     }
 
     const auto tracer = make_embree_tracer();
-    NoSink none;
-    const auto best_run = [&](auto f) {
-        SimulationReport best;
+    const auto simulation = [&](ScanSink& sink) {
+        Speed best;
         for (int rep = 0; rep < 3; ++rep) {
-            const SimulationReport r = f();
-            if (best.scans == 0 || scans_per_second(r) > scans_per_second(best)) best = r;
+            TimedSink timed(sink, times.size());
+            b.simulate_once(*tracer, timed);
+            best.scans_per_s = std::max(best.scans_per_s, timed.scans_per_s());
+            best.cpu_ms = std::min(best.cpu_ms, timed.cpu_ms());
         }
         return best;
     };
+    NoSink none;
     b.run.noise = false;
-    const double closest = scans_per_second(best_run([&] { return b.simulate_once(*tracer, none); }));
-    line("simulation, closest hit, no noise, no output", closest, bare);
+    const Speed closest = simulation(none);
+    line("simulation: closest hit", closest);
     b.run.noise = true;
-    line("simulation, noise", scans_per_second(best_run([&] { return b.simulate_once(*tracer, none); })),
-         bare);
+    line("simulation: noise", simulation(none));
     for (const char* format : {"kitti", "ply", "las"}) {
         const auto directory = std::filesystem::temp_directory_path() / "citysplat-bench-trace";
-        const SimulationReport r = best_run([&] {
-            ScanWriterOptions out;
-            out.directory = directory;
-            out.format = format;
+        ScanWriterOptions out;
+        out.directory = directory;
+        out.format = format;
+        {
             ScanWriter writer(out);
-            return b.simulate_once(*tracer, writer);
-        });
+            line(std::string("simulation: noise, attributes, ") + format + " files", simulation(writer));
+        }
         std::filesystem::remove_all(directory);
-        line((std::string("simulation, noise, ") + format + " output").c_str(), scans_per_second(r), bare);
     }
     b.run.hits = 5;
     b.run.noise = false;
-    const double five = scans_per_second(best_run([&] { return b.simulate_once(*tracer, none); }));
+    const Speed five = simulation(none);
     char note[64];
-    std::snprintf(note, sizeof note, "%.2f of closest hit", five / closest);
-    line("simulation, D = 5 hits", five, bare, note);
+    std::snprintf(note, sizeof note, "%.2f of closest hit", closest.cpu_ms / five.cpu_ms);
+    line("simulation: D = 5 hits", five, note);
 }
