@@ -21,8 +21,10 @@ std::string rate_text(double per_second, const std::string& unit) {
         std::snprintf(text, sizeof text, "%.2f M%s/s", per_second / 1e6, unit.c_str());
     else if (per_second >= 1e4)
         std::snprintf(text, sizeof text, "%.1f k%s/s", per_second / 1e3, unit.c_str());
-    else
+    else if (per_second >= 1)
         std::snprintf(text, sizeof text, "%.1f %s/s", per_second, unit.c_str());
+    else
+        std::snprintf(text, sizeof text, "%.1f %s/min", per_second * 60, unit.c_str());
     return text;
 }
 
@@ -56,6 +58,8 @@ void Progress::Stage::report(bool last) {
     const auto elapsed = std::chrono::nanoseconds(Clock::now() - begin_);
     next_report_ns_ = elapsed.count() + interval_ns(progress_.style_);
     const double seconds = std::chrono::duration<double>(elapsed).count();
+    const bool too_short_to_mention = last && seconds < 0.5 && progress_.style_ != ProgressStyle::json;
+    if (too_short_to_mention) return;
     const std::uint64_t done = done_;
     const double per_second = seconds > 0 ? static_cast<double>(done) / seconds : 0;
     const bool has_eta = !last && total_ > done && done > 0;
