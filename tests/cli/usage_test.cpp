@@ -1,0 +1,108 @@
+#include "run_program.hpp"
+#include "temp_dir.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+namespace test = citysplat::test;
+using test::Outcome;
+using test::TempDir;
+
+namespace {
+
+std::size_t lines_of(const std::string& text) {
+    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+/// The verbs that `citysplat --help` lists.
+std::vector<std::string> verbs() {
+    const std::string help = test::citysplat({"--help"}).out;
+    std::vector<std::string> names;
+    std::istringstream in(help.substr(std::min(help.find("Subcommands:"), help.size())));
+    std::string line;
+    std::getline(in, line);
+    while (std::getline(in, line) && line.rfind("  ", 0) == 0)
+        if (line[2] != ' ') names.push_back(line.substr(2, line.find(' ', 2) - 2));
+    return names;
+}
+
+}  // namespace
+
+TEST_CASE("the program explains itself") {
+    const Outcome help = test::citysplat({"--help"});
+    CHECK(help.exit_code == 0);
+    CHECK(help.err.empty());
+    CHECK_THAT(help.out, Catch::Contains("Exit codes"));
+    CHECK_THAT(test::citysplat({"--version"}).out, Catch::StartsWith("citysplat "));
+}
+
+TEST_CASE("every verb has help with an example") {
+    const auto names = verbs();
+    for (const char* expected : {"synth", "build", "status", "verify", "gc", "info", "sensors", "simulate",
+                                 "compare", "export", "render"})
+        CHECK(std::find(names.begin(), names.end(), expected) != names.end());
+    for (const auto& verb : names) {
+        INFO(verb);
+        const Outcome help = test::citysplat({verb, "--help"});
+        CHECK(help.exit_code == 0);
+        CHECK_THAT(help.out, Catch::Contains("Example"));
+        CHECK_THAT(help.out, Catch::Contains("citysplat " + verb));
+    }
+}
+
+TEST_CASE("wrong flags give one line and exit code 2") {
+    const std::vector<std::vector<std::string>> wrong{
+        {},
+        {"frobnicate"},
+        {"--nonsense"},
+        {"synth", "out", "--length", "abc"},
+        {"synth", "out", "--nonsense"},
+        {"--memory", "lots", "status", "city"},
+        {"--memory", "1", "status", "city"},
+        {"--threads", "0", "status", "city"},
+        {"--progress", "sparkles", "status", "city"},
+        {"build"},
+        {"status"},
+        {"simulate", "city"},
+    };
+    for (const auto& arguments : wrong) {
+        std::string shown;
+        for (const auto& a : arguments) shown += a + " ";
+        INFO(shown);
+        const Outcome outcome = test::citysplat(arguments);
+        CHECK(outcome.exit_code == 2);
+        CHECK(outcome.out.empty());
+        CHECK(lines_of(outcome.err) == 1);
+    }
+}
+
+TEST_CASE("missing and wrong files give one line that names them, and the right code") {
+    const TempDir dir;
+    const std::string missing = dir / "nowhere.las", directory = dir.path();
+    const auto check = [&](const std::vector<std::string>& arguments, const std::string& named, int code) {
+        std::string shown;
+        for (const auto& a : arguments) shown += a + " ";
+        INFO(shown);
+        const Outcome outcome = test::citysplat(arguments);
+        INFO(outcome.err);
+        CHECK(outcome.exit_code == code);
+        CHECK_THAT(outcome.err, Catch::Contains(named));
+        CHECK(lines_of(outcome.err) == 1);
+    };
+    const std::string garbage = dir / "garbage.las";
+    std::ofstream(garbage) << "this is not a point cloud";
+    check({"info", missing}, missing, 74);
+    check({"info", garbage, "-q"}, garbage, 65);
+    check({"status", missing}, missing, 78);
+    check({"verify", dir.path()}, dir.path(), 78);
+    check({"build", dir / "city", missing, "-q"}, missing, 74);
+    check({"build", dir / "city", garbage, "-q"}, garbage, 65);
+    check({"build", dir / "city", garbage, "-q", "--classes", "martian"}, "martian", 78);
+    check({"simulate", missing, "--trajectory", missing, "--out", dir / "scans", "-q"}, missing, 78);
+    check({"sensors", "no-such-sensor"}, "no-such-sensor", 78);
+    check({"compare", missing, "--reference", missing, "-q"}, missing, 74);
+    check({"synth", garbage + "/below", "--length", "5", "-q"}, garbage, 74);
+}
