@@ -156,7 +156,10 @@ std::string to_text(const tiling::BuildReport& r, const BuildFlags& flags) {
     return "generation " + std::to_string(r.generation) + (r.published ? "" : " (unchanged)") + ": " +
            format_count(r.splats) + " splats in " + format_count(r.tiles_total) + " tiles (" +
            format_count(r.tiles_built) + " built, " + format_count(r.tiles_reused) + " reused) from " +
-           format_count(r.points.kept) + " points, digest " + r.digest.hex() + "\n";
+           format_count(r.points.kept) + " points\ndigest " + r.digest.hex() + "\npartition " +
+           format_duration(r.partition_s) + ", calibration " + format_duration(r.calibrate_s) + ", tiles " +
+           format_duration(r.tiles_s) + ", publish " + format_duration(r.publish_s) + ", peak memory " +
+           format_bytes(peak_rss_bytes()) + "\n";
 }
 
 void run(Context& context, const BuildFlags& flags) {
