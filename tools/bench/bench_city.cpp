@@ -3,6 +3,7 @@
 #include "core/lattice.hpp"
 #include "core/math_hd.hpp"
 #include "core/rng_hd.hpp"
+#include "tiling/city_reader.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -122,7 +123,9 @@ class MadeCity final : public tiling::TileSource {
 
 }  // namespace
 
-std::unique_ptr<tiling::TileSource> open_or_make_city(const std::vector<std::string>&, std::size_t splats) {
+std::unique_ptr<tiling::TileSource> open_or_make_city(const std::vector<std::string>& paths,
+                                                      std::size_t splats) {
+    if (!paths.empty()) return std::make_unique<tiling::CityReader>(paths[0]);
     return std::make_unique<MadeCity>(splats);
 }
 
