@@ -23,14 +23,15 @@ SplatCentres::SplatCentres(const Generation& generation, const PointCloud& cloud
                              a.sensor_dy, a.sensor_dz},
                             s.normal,
                             s.splat.group,
-                            s.oriented});
+                            s.oriented,
+                            s.splat.radius});
     }
     make_unique(centres_);
 }
 
 void SplatCentres::make_unique(std::vector<Centre>& centres) {
     const auto order = [](const Centre& c) {
-        return std::tie(c.point, c.group, c.normal.x, c.normal.y, c.normal.z, c.oriented);
+        return std::tie(c.point, c.group, c.normal.x, c.normal.y, c.normal.z, c.oriented, c.radius);
     };
     std::sort(centres.begin(), centres.end(),
               [&](const Centre& a, const Centre& b) { return order(a) < order(b); });
@@ -123,7 +124,9 @@ void SplatCentres::add_midpoints(std::size_t centre, std::vector<Neighbour>& nei
     for (const Neighbour& n : neighbours) {
         if (missing == 0) break;
         const Centre& to = centres_[n.centre];
-        if (n.distance2 == 0 || !may_join(from, to)) continue;
+        // A point half-way that one of the two discs covers would fill no hole.
+        const double reach = 2.0 * std::max(from.radius, to.radius);
+        if (n.distance2 <= reach * reach || !may_join(from, to)) continue;
         Centre middle = from;
         const auto half = [](std::int32_t a, std::int32_t b) {
             return static_cast<std::int32_t>((std::int64_t{a} + b) >> 1);

@@ -6,7 +6,8 @@
 #include <vector>
 
 /// Density-driven resampling (§3.4): the centres of the first splats are the new cloud, and where there are
-/// fewer of them than usual, points half-way to far neighbours of the same class are added.
+/// fewer of them than usual, points half-way to far neighbours of the same class are added, unless a splat
+/// covers them already.
 namespace citysplat::splat {
 
 /// Points of the second generation with the groups they inherit, sorted by position, positions unique.
@@ -40,6 +41,7 @@ class SplatCentres {
         Vec3f normal;
         SplatGroup group;
         bool oriented;
+        std::uint16_t radius;
     };
     struct Neighbour {
         std::uint32_t distance2, centre;
