@@ -89,7 +89,7 @@ TileSplats make_tile_splats(const tiling::Region& region, const ClassMap& classe
 
 std::int64_t initial_halo(const GenerationSettings& settings) {
     const std::int64_t generation =
-        2 * std::int64_t{settings.widest_radius()} + 8 * std::int64_t{settings.widest_suppression()};
+        2 * std::int64_t{settings.widest_radius()} + 4 * std::int64_t{settings.widest_suppression()};
     if (!resamples(settings.params)) return generation;
     return 2 * generation + settings.largest_shift() + 2 * std::int64_t{settings.mean_radius_steps};
 }
