@@ -77,7 +77,7 @@ bool is_cloud(const fs::path& path) {
 }
 
 /// A directory stands for the clouds in it.
-std::vector<tiling::BuildInput> expand_inputs(const BuildFlags& flags) {
+std::vector<tiling::BuildInput> inputs_of(const BuildFlags& flags) {
     std::vector<tiling::BuildInput> inputs;
     for (const std::string& name : flags.inputs) {
         if (!fs::is_directory(name)) {
@@ -167,7 +167,7 @@ void run(Context& context, const BuildFlags& flags) {
     ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
     Recipe recipe = recipe_of(flags);
     tiling::BuildOptions options;
-    options.inputs = expand_inputs(flags);
+    options.inputs = inputs_of(flags);
     for (const std::string& path : flags.remove) options.remove.emplace_back(path);
     options.recalibrate = flags.recalibrate;
     options.parameters = json{{"method", std::string(splat::to_string(recipe.params.method))},
