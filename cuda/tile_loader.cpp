@@ -118,13 +118,6 @@ std::size_t TileLoader::resident_bytes(std::uint32_t splats) const {
            device_.accel_sizes(AccelKind::discs, splats).output_bytes;
 }
 
-std::size_t TileLoader::transient_bytes(std::uint32_t splats) const {
-    if (splats == 0) return 0;
-    const AccelSizes sizes = device_.accel_sizes(AccelKind::discs, splats);
-    return SplatTile::body_bytes(splats) + splats * sizeof(DiscBox) + sizes.output_bytes +
-           aligned(sizes.temp_bytes) + sizeof(std::uint64_t);
-}
-
 LoadedScene TileLoader::bind(std::span<const SceneTile> tiles) {
     LoadedScene scene;
     if (tiles.empty()) return scene;
@@ -172,7 +165,6 @@ void TileLoader::upload(DeviceAddress to, std::span<const std::byte> bytes) {
         turn_ ^= 1;
         bytes = bytes.subspan(n);
         to += n;
-        uploaded_bytes_ += n;
     }
 }
 
@@ -181,11 +173,6 @@ void TileLoader::finish() {
     const Mark mark{Queue::load, turn_};
     device_.record(mark);
     device_.wait(mark);
-}
-
-std::uint64_t TileLoader::uploaded_bytes() const {
-    const std::lock_guard lock(mutex_);
-    return uploaded_bytes_;
 }
 
 }  // namespace citysplat::gpu

@@ -50,14 +50,11 @@ class TileLoader {
 
     /// Decodes, bounds, builds and compacts. An empty tile takes no memory and has no traversable.
     LoadedTile load(const SplatTile& tile);
-    /// What LoadedTile::bytes() will be at most, and what is needed besides while it is loaded.
+    /// What LoadedTile::bytes() will be at most.
     std::size_t resident_bytes(std::uint32_t splats) const;
-    std::size_t transient_bytes(std::uint32_t splats) const;
 
     /// Requires tiles that are not empty, sorted by index. Their slots are their places in `tiles`.
     LoadedScene bind(std::span<const SceneTile> tiles);
-
-    std::uint64_t uploaded_bytes() const;
 
   private:
     void upload(DeviceAddress to, std::span<const std::byte> bytes);
@@ -67,11 +64,10 @@ class TileLoader {
 
     Device& device_;
     DeviceMemory& memory_;
-    mutable std::mutex mutex_;
+    std::mutex mutex_;
     std::array<PinnedBuffer, 2> staging_;
     PinnedBuffer answer_;  ///< the compacted size comes back here
     unsigned turn_ = 0;
-    std::uint64_t uploaded_bytes_ = 0;
 };
 
 }  // namespace citysplat::gpu

@@ -1,6 +1,7 @@
 #include "cuda/optix_tracer.hpp"
 
 #include "core/error.hpp"
+#include "cuda/batch_tracer.hpp"
 #include "cuda/on_cpu/cpu_device.hpp"
 #include "cuda/street.hpp"
 
@@ -167,9 +168,42 @@ TEST_CASE("an empty tile and an empty set are met by no ray", "[gpu]") {
     CHECK(empty->bytes() == 0);
     CHECK(empty->index() == 7);
     CHECK(rig.tracer->estimated_bytes(0) == 0);
+    CHECK_THROWS_AS(rig.tracer->estimated_bytes(5'000'000'000), ResourceError);
+    CHECK(rig.tracer->batch_rays() == 500);
     for (const auto& set : {rig.tracer->bind({}), rig.tracer->bind(std::span(&empty, 1))}) {
         for (const sim::Hit& hit : closest(*rig.tracer, *set, rays)) CHECK_FALSE(hit.exists());
         for (const sim::HitList& list : nearest(*rig.tracer, *set, rays, 3, 0.1f)) CHECK(list.count == 0);
+    }
+}
+
+TEST_CASE("a launch meets static splats and those of its own frame", "[gpu]") {
+    on_cpu::CpuDevice device(std::make_shared<on_cpu::Script>());
+    gpu::DeviceMemory memory(device, std::size_t{1} << 28);
+    gpu::TileLoader loader(device, memory, 4096);
+    gpu::BatchTracer batches(device, memory, 64);
+    const std::uint32_t up = pack_normal({0, 0, 1});
+    Splat floor{0, 0, 0, up, 8192, 1, 0, 1, SplatGroup::ground, 0, 0, 0};
+    Splat car = floor;
+    car.z = 8192;
+    car.frame = 2;
+    const gpu::LoadedTile tile = loader.load(SplatTile({100, 200, 0}, std::vector{floor, car}));
+    const gpu::SceneTile in_scene{0, &tile};
+    const gpu::LoadedScene scene = loader.bind(std::span(&in_scene, 1));
+    const auto splat_met = [&](gpu::TraceKind kind, std::uint32_t frame) {
+        sim::Hit met;
+        batches.trace(
+            scene, 1, {kind, 1, 0, frame},
+            [](std::size_t, std::span<sim::Ray> out) {
+                out[0] = {{100, 200, 5}, {0, 0, -1}, 0, 50};
+            },
+            [&](std::size_t, std::span<const sim::Hit> hits) { met = hits[0]; });
+        return met.splat;
+    };
+    for (const auto kind : {gpu::TraceKind::closest, gpu::TraceKind::nearest}) {
+        CHECK(splat_met(kind, gpu::kAllFrames) == 1);
+        CHECK(splat_met(kind, 2) == 1);
+        CHECK(splat_met(kind, 3) == 0);
+        CHECK(splat_met(kind, 0) == 0);
     }
 }
 
