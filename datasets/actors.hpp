@@ -61,6 +61,7 @@ class Crowd {
     /// survey vehicle at (vehicle_x, vehicle_y). Replaces `out`.
     void at(double time_s, double vehicle_x, double vehicle_y, std::vector<Actor>& out);
     static constexpr double kClearance_m = 6.5;
+    bool empty() const { return members_.empty(); }  ///< nobody comes during the whole span
 
   private:
     struct Member;

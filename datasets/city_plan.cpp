@@ -11,6 +11,8 @@ Cell cell_at(double x, double y) {
             static_cast<std::int32_t>(std::floor((y + kStreetHalf) / kPitch))};
 }
 
+CellCorner corner_of(Cell cell) { return {cell.i * kPitch - kStreetHalf, cell.j * kPitch - kStreetHalf}; }
+
 std::uint64_t key_of(std::uint64_t seed, Purpose purpose, Cell cell) {
     const auto place = static_cast<std::uint64_t>(static_cast<std::uint32_t>(cell.i)) << 32 |
                        static_cast<std::uint32_t>(cell.j);

@@ -44,6 +44,11 @@ struct Cell {
 };
 /// The cell on whose ground (x, y) lies.
 Cell cell_at(double x, double y);
+/// The ground of a cell: [x0, x0 + kPitch) × [y0, y0 + kPitch).
+struct CellCorner {
+    double x0, y0;
+};
+CellCorner corner_of(Cell cell);
 
 /// Numbers drawn one after the other from a key.
 class Dice {

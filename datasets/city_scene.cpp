@@ -283,7 +283,12 @@ std::vector<Cell> cells_near(double x0, double y0, double x1, double y1, double 
     const Cell low = cell_at(x0 - reach, y0 - reach), high = cell_at(x1 + reach, y1 + reach);
     std::vector<Cell> cells;
     for (std::int32_t i = low.i; i <= high.i; ++i)
-        for (std::int32_t j = low.j; j <= high.j; ++j) cells.push_back({i, j});
+        for (std::int32_t j = low.j; j <= high.j; ++j) {
+            const CellCorner c = corner_of({i, j});
+            const double dx = std::max({c.x0 - x1, x0 - (c.x0 + plan::kPitch), 0.0});
+            const double dy = std::max({c.y0 - y1, y0 - (c.y0 + plan::kPitch), 0.0});
+            if (dx * dx + dy * dy <= reach * reach) cells.push_back({i, j});
+        }
     return cells;
 }
 

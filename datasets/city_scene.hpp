@@ -63,8 +63,8 @@ class CityScene {
 };
 
 /// Nothing of a cell sticks out of its square by more than this.
-inline constexpr double kOverhang_m = 4.0;
-/// The cells whose surfaces may lie within `reach_m` of the rectangle, in order.
+inline constexpr double kOverhang_m = 2.5;
+/// The cells whose surfaces may lie within `reach_m` of the rectangle (seen from above), in order.
 std::vector<Cell> cells_near(double x0, double y0, double x1, double y1, double reach_m);
 
 /// Blocks made lately, a bounded number of them, and scenes of any of those. What is missing is made, several

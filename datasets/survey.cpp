@@ -31,13 +31,13 @@ bool detectable(double reflectance, double cosine, double range_m) {
 
 }  // namespace
 
-Scanner scanner_32() {
-    Scanner s{"scanner32", {}, degrees(45), 10, 70};
+Scanner scanner_32(double max_range_m) {
+    Scanner s{"scanner32", {}, degrees(45), 10, max_range_m};
     for (int beam = 0; beam < 32; ++beam) s.elevations_rad.push_back(degrees(-30.67 + beam * (41.34 / 31)));
     return s;
 }
 
-Scanner profile_scanner() { return {"profile", {0.0}, degrees(90), 100, 70}; }
+Scanner profile_scanner(double max_range_m) { return {"profile", {0.0}, degrees(90), 100, max_range_m}; }
 
 namespace {
 

@@ -24,9 +24,9 @@ struct Scanner {
 };
 /// 32 beams from −30.67° to +10.67° (the pattern of a Velodyne HDL-32E), leaning back 45° as in
 /// Paris-CARLA-3D.
-Scanner scanner_32();
+Scanner scanner_32(double max_range_m);
 /// One beam in a plane across the street.
-Scanner profile_scanner();
+Scanner profile_scanner(double max_range_m);
 
 struct SurveyParams {
     double noise_m = 0.012;        ///< standard deviation of a range
@@ -36,7 +36,8 @@ struct SurveyParams {
 };
 
 /// The survey of one scanner on one drive: column c is fired (c + ½) / columns_per_s seconds after the start.
-/// Chunks are independent of each other; a chunk is always the same columns.
+/// Chunks are independent of each other; a chunk is always the same columns. Drive and actors must outlive
+/// it.
 class Survey {
   public:
     static constexpr std::int64_t kRaysPerChunk = 32768;

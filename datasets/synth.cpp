@@ -24,6 +24,7 @@ void SynthOptions::validate() const {
             "--points-per-metre must be between 10 and 10 million");
     require(noise_m >= 0 && noise_m <= 1, "--noise must be between 0 and 1 m");
     require(localisation_m >= 0 && localisation_m <= 1, "--localisation must be between 0 and 1 m");
+    require(range_m >= 5 && range_m <= 200, "--range must be between 5 and 200 m");
     require(files >= 0 && files <= 10000, "--files must be between 1 and 10000");
     for (const double v : {origin_m.x, origin_m.y, origin_m.z})
         require(std::fabs(v) <= 5e7 && v == std::floor(v), "--origin must be whole metres within 50 000 km");
@@ -207,8 +208,8 @@ TruthFile write_drive(const fs::path& directory, const SynthOptions& options, Pr
         truth.scanners.push_back(std::move(record));
     };
     const double points = options.length_m * options.points_per_metre;
-    survey_with(scanner_32(), "cloud", points);
-    if (options.profile) survey_with(profile_scanner(), "profile", 0.3 * points);
+    survey_with(truth.scanner(), "cloud", points);
+    if (options.profile) survey_with(truth.profile_scanner(), "profile", 0.3 * points);
     write_trajectory(drive, options.origin_m, directory / "trajectory.tum");
     truth.write(directory / "truth.json");
     return truth;

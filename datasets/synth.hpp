@@ -25,6 +25,7 @@ struct SynthOptions {
     double points_per_metre = 50000;  ///< of the drive, on average
     double noise_m = 0.012;           ///< standard deviation of ranges
     double localisation_m = 0.012;    ///< standard deviation of the recorded position, per axis
+    double range_m = 70;              ///< of the scanners
     bool mixed_pixels = true;
     bool outliers = true;
     bool profile = false;  ///< a second, one-beam scanner, with clouds of its own
@@ -59,6 +60,8 @@ struct TruthFile {
     void write(const std::filesystem::path& path) const;
     DriveParams drive_params() const;
     SurveyParams survey_params(double columns_per_s) const;
+    Scanner scanner() const;          ///< the main one
+    Scanner profile_scanner() const;  ///< the optional one
 };
 
 /// Writes the drive into `directory` (made if missing; an earlier drive there is replaced, anything else is

@@ -14,35 +14,22 @@ namespace citysplat::synth {
 
 namespace {
 
-/// Indices of a batch ordered by the cell they belong to, as runs of one cell each.
-struct Grouped {
-    std::vector<std::pair<Cell, std::size_t>> order;
+/// The rectangle of cells that an item needs.
+struct CellRange {
+    Cell low, high;
+    friend auto operator<=>(const CellRange&, const CellRange&) = default;
 
-    template <class CellOf>
-    Grouped(std::size_t count, CellOf&& cell_of) : order(count) {
-        for (std::size_t i = 0; i < count; ++i) order[i] = {cell_of(i), i};
-        tbb::parallel_sort(order.begin(), order.end());
+    static CellRange around(Vec3d p, double reach_m) {
+        const double reach = reach_m + kOverhang_m;
+        return {cell_at(p.x - reach, p.y - reach), cell_at(p.x + reach, p.y + reach)};
     }
-    /// visit(cell, begin, end) for each run.
-    template <class Visit>
-    void for_each_run(Visit&& visit) const {
-        for (std::size_t begin = 0; begin < order.size();) {
-            std::size_t end = begin;
-            while (end < order.size() && order[end].first == order[begin].first) ++end;
-            visit(order[begin].first, begin, end);
-            begin = end;
-        }
+    std::vector<Cell> cells() const {
+        std::vector<Cell> all;
+        for (std::int32_t i = low.i; i <= high.i; ++i)
+            for (std::int32_t j = low.j; j <= high.j; ++j) all.push_back({i, j});
+        return all;
     }
 };
-
-struct Square {
-    double x0, y0, x1, y1;
-};
-Square square_of(Cell cell) {
-    const Vec3d o = cell.origin();
-    const double low = -plan::kStreetHalf;
-    return {o.x + low, o.y + low, o.x + low + plan::kPitch, o.y + low + plan::kPitch};
-}
 
 }  // namespace
 
@@ -62,23 +49,23 @@ struct Truth::Impl {
     Vec3d to_city(Vec3d world) const { return world - file.options.origin_m; }
 
     /// Calls answer(scene, i) for each item i, in parallel, with a scene that holds everything within reach_m
-    /// of the item's cell.
+    /// of the item. Items that need the same cells are answered together.
     template <class PositionOf, class Answer>
     void for_each(std::size_t count, double reach_m, PositionOf&& position_of, Answer&& answer) {
         const std::lock_guard lock(turn);
-        const Grouped grouped(count, [&](std::size_t i) {
-            const Vec3d p = position_of(i);
-            return cell_at(p.x, p.y);
-        });
-        grouped.for_each_run([&](Cell cell, std::size_t begin, std::size_t end) {
-            const Square s = square_of(cell);
-            const auto cells = cells_near(s.x0, s.y0, s.x1, s.y1, reach_m);
-            const auto scene = cache.scene(cell, cells);
+        std::vector<std::pair<CellRange, std::size_t>> order(count);
+        for (std::size_t i = 0; i < count; ++i) order[i] = {CellRange::around(position_of(i), reach_m), i};
+        tbb::parallel_sort(order.begin(), order.end());
+        for (std::size_t begin = 0; begin < count;) {
+            const CellRange needed = order[begin].first;
+            std::size_t end = begin;
+            while (end < count && order[end].first == needed) ++end;
+            const auto scene = cache.scene(needed.low, needed.cells());
             tbb::parallel_for(tbb::blocked_range<std::size_t>(begin, end, 256), [&](const auto& range) {
-                for (std::size_t k = range.begin(); k < range.end(); ++k)
-                    answer(*scene, grouped.order[k].second);
+                for (std::size_t k = range.begin(); k < range.end(); ++k) answer(*scene, order[k].second);
             });
-        });
+            begin = end;
+        }
     }
 };
 
@@ -112,8 +99,10 @@ void Truth::nearest_at(std::span<const Vec3d> points, std::span<const double> gp
         std::vector<Actor> actors;
         for (std::size_t i = range.begin(); i < range.end(); ++i) {
             const double time_s = gps_time[i] - Drive::kBegin_s;
-            const Vec3d p = impl_->to_city(points[i]), sensor = impl_->drive.true_pose_at(time_s).translation;
+            const Vec3d p = impl_->to_city(points[i]);
             Crowd crowd(impl_->actors, {p.x, p.y, kActorReach_m + max_distance_m}, {time_s, time_s});
+            if (crowd.empty()) continue;
+            const Vec3d sensor = impl_->drive.true_pose_at(time_s).translation;
             crowd.at(time_s, sensor.x, sensor.y, actors);
             if (const auto found = synth::nearest(actors, p, out[i].distance_m))
                 out[i] = {found->distance_m, found->look.label, true};

@@ -20,6 +20,9 @@ SurveyParams TruthFile::survey_params(double columns_per_s) const {
     return {options.noise_m, options.mixed_pixels, options.outliers, columns_per_s};
 }
 
+Scanner TruthFile::scanner() const { return scanner_32(options.range_m); }
+Scanner TruthFile::profile_scanner() const { return synth::profile_scanner(options.range_m); }
+
 void TruthFile::write(const std::filesystem::path& path) const {
     ordered_json scanner_list = ordered_json::array();
     for (const ScannerRecord& s : scanners) {
@@ -39,6 +42,7 @@ void TruthFile::write(const std::filesystem::path& path) const {
         {"points", points},
         {"noise_m", options.noise_m},
         {"localisation_m", options.localisation_m},
+        {"range_m", options.range_m},
         {"mixed_pixels", options.mixed_pixels},
         {"outliers", options.outliers},
         {"profile", options.profile},
@@ -69,6 +73,7 @@ TruthFile TruthFile::read(const std::filesystem::path& path) {
         t.options.points_per_metre = json.at("points_per_metre");
         t.options.noise_m = json.at("noise_m");
         t.options.localisation_m = json.at("localisation_m");
+        t.options.range_m = json.at("range_m");
         t.options.mixed_pixels = json.at("mixed_pixels");
         t.options.outliers = json.at("outliers");
         t.options.profile = json.at("profile");

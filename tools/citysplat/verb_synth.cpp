@@ -91,6 +91,9 @@ void add_synth(CLI::App& app, Context& context) {
     verb.add_option("--outliers", flags->outliers, "a few returns out of thin air")
         ->check(CLI::IsMember({"on", "off"}))
         ->capture_default_str();
+    verb.add_option("--range", options.range_m, "how far the scanners see")
+        ->capture_default_str()
+        ->type_name("M");
     verb.add_flag("--profile-scanner", options.profile,
                   "add a one-beam profile scanner, in files of its own");
     verb.add_option("--format", flags->format, "of the clouds")
