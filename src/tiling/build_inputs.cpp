@@ -56,6 +56,8 @@ class InputResolver {
             named_.insert(name);
             InputRow& row = rows_[name];
             row.path = name;
+            if (row.reading != input.reading) row.stamp = {};
+            row.reading = input.reading;
             if (!input.trajectory.empty()) {
                 const std::string trajectory = input_name(input.trajectory);
                 if (row.trajectory != trajectory) row.trajectory_stamp = {};
@@ -80,13 +82,13 @@ class InputResolver {
         const SourceTrajectory* trajectory = nullptr;
         if (!row.trajectory.empty()) {
             row.trajectory_stamp = stamp_of(row.trajectory);
-            trajectory = &load_trajectory(row.trajectory);
+            trajectory = &load_trajectory(row);
         }
         row.stamp = stamp;
-        row.source = find_by_content(row.path, stamp, trajectory);
+        row.source = find_by_content(row, trajectory);
         if (row.source == 0) {
             if (options_.dry_run) return predict(row);
-            row.source = read_source(row.path, trajectory);
+            row.source = read_source(row, trajectory);
         }
         return true;
     }
@@ -104,46 +106,48 @@ class InputResolver {
                               row.path);
     }
 
-    const SourceTrajectory& load_trajectory(const std::string& path) {
-        const auto found = trajectories_.find(path);
+    const SourceTrajectory& load_trajectory(const InputRow& row) {
+        const auto key = std::pair(row.trajectory, row.reading);
+        const auto found = trajectories_.find(key);
         if (found != trajectories_.end()) return found->second;
-        return trajectories_.emplace(path, SourceTrajectory(options_.load_trajectory(path))).first->second;
+        SourceTrajectory loaded(options_.load_trajectory(row.trajectory, row.reading));
+        return trajectories_.emplace(key, std::move(loaded)).first->second;
     }
 
     /// Touched and renamed files are found by their bytes. A file of a size never seen is not read for it.
-    std::int64_t find_by_content(const std::string& path, const FileStamp& stamp,
-                                 const SourceTrajectory* trajectory) {
-        if (!catalog_.has_content(stamp.size)) return 0;
+    std::int64_t find_by_content(const InputRow& row, const SourceTrajectory* trajectory) {
+        if (!catalog_.has_content(row.stamp.size)) return 0;
         ++report_.inputs_hashed;
-        const auto source = catalog_.find_source(source_identity(hash_file(path, cancel_), trajectory));
+        const Hash128 content = hash_file(row.path, cancel_);
+        const auto source = catalog_.find_source(source_identity(content, trajectory, row.reading));
         return source && archive_is_there(source->id) ? source->id : 0;
     }
 
-    std::int64_t read_source(const std::string& path, const SourceTrajectory* trajectory) {
-        const auto file = options_.open(path);
-        const std::uint64_t needed = disk_bytes_for(file->info().points, options_.memory_bytes);
+    std::int64_t read_source(InputRow& row, const SourceTrajectory* trajectory) {
+        const OpenedInput input(row.path, options_.open, row.reading);
+        row.stamp = input.stamp;
+        const std::uint64_t points = input.file->info().points;
+        const std::uint64_t needed = disk_bytes_for(points, options_.memory_bytes);
         const std::uint64_t free = free_disk_bytes(store_.paths().root());
         if (needed > free)
-            throw ResourceError("reading " + path + " needs about " + format_bytes(needed) + " in " +
+            throw ResourceError("reading " + row.path + " needs about " + format_bytes(needed) + " in " +
                                 store_.paths().root().string() + ", which has " + format_bytes(free) +
                                 "; free some space and run the same command again");
-        Progress::Stage stage(progress_, "read " + fs::path(path).filename().string(), file->info().points,
-                              "pts");
-        Partitioned result =
-            partition(path, *file, trajectory, store_, options_.memory_bytes, cancel_, stage);
+        Progress::Stage stage(progress_, "read " + fs::path(row.path).filename().string(), points, "pts");
+        Partitioned result = partition(input, trajectory, store_, options_.memory_bytes, cancel_, stage);
         store_.flush();
         ++report_.inputs_read;
         report_.spilled_bytes += result.spilled_bytes;
         const PointCounts& counts = result.source.counts;
         if (trajectory && counts.kept > 0 && counts.without_sensor >= counts.accepted())
-            report_.warnings.push_back(path +
+            report_.warnings.push_back(row.path +
                                        ": no point has a GPS time within the trajectory; normals will not be "
                                        "oriented to the sensor");
         return catalog_.add_source(result.source, result.segments);
     }
 
     bool predict(const InputRow& row) {
-        const auto file = options_.open(row.path);
+        const auto file = options_.open(row.path, row.reading);
         ++report_.inputs_read;
         report_.points.read += file->info().points;
         report_.predicted_disk_bytes += disk_bytes_for(file->info().points, options_.memory_bytes);
@@ -172,7 +176,7 @@ class InputResolver {
     BuildReport& report_;
     std::map<std::string, InputRow> rows_;
     std::set<std::string> named_, gone_;
-    std::map<std::string, SourceTrajectory> trajectories_;
+    std::map<std::pair<std::string, std::string>, SourceTrajectory> trajectories_;
 };
 
 }  // namespace

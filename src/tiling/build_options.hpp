@@ -1,6 +1,5 @@
 #pragma once
 
-#include "core/formats/trajectory_file.hpp"
 #include "tiling/catalog.hpp"
 #include "tiling/partition.hpp"
 #include "tiling/tile_grid.hpp"
@@ -19,13 +18,22 @@ inline constexpr std::int64_t kDefaultTileSize_m = 64;
 struct BuildInput {
     std::filesystem::path path;
     std::filesystem::path trajectory;  ///< empty: none, or the one the city already has for this input
+    /// How both are to be read, in words that `open` and `load_trajectory` understand. Part of what the
+    /// source is, and kept in the catalog for the nights when the input is not mentioned.
+    std::string reading{};
+};
+
+/// Part `index` of `count` (from 1) of a build that several processes share.
+struct Shard {
+    std::uint32_t index = 1, count = 1;
 };
 
 struct BuildOptions {
     // What the city is made of.
     std::vector<BuildInput> inputs;             ///< added to those the city has, or changed
     std::vector<std::filesystem::path> remove;  ///< inputs to forget
-    bool recalibrate = false;                   ///< measure the city-wide means again
+    bool recalibrate = false;                   ///< measure the city-wide means again and use them
+    bool measure_drift = false;                 ///< measure them, for `status`
     std::string parameters;                     ///< for people: what the processor was told, as JSON
     std::string classes;                        ///< the class map, for readers, as TOML
 
@@ -35,9 +43,10 @@ struct BuildOptions {
     int threads = 1;
     bool dry_run = false;
     bool keep_going = false;                        ///< finish the other tiles when one fails
+    std::optional<Shard> shard;                     ///< build a part, publish nothing
     std::optional<std::uint64_t> most_tile_points;  ///< split tiles above this, whatever the memory
-    OpenPointFile open = [](const std::filesystem::path& path) { return open_point_file(path); };
-    LoadTrajectory load_trajectory = [](const std::filesystem::path& path) { return read_trajectory(path); };
+    OpenPointFile open;
+    LoadTrajectory load_trajectory;
 };
 
 /// Why a tile was looked at again, in the words of --explain.

@@ -6,7 +6,8 @@
 #include "tiling/build_plan.hpp"
 #include "tiling/city_lock.hpp"
 #include "tiling/generation_record.hpp"
-#include "tiling/tile_maker.hpp"
+#include "tiling/shards.hpp"
+#include "tiling/tile_run.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -18,14 +19,39 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// What the program needs beside the tiles: code, catalog, plan, open files.
-constexpr std::uint64_t kOverheadBytes = std::uint64_t{96} << 20;
-/// Finished tiles become durable in batches: this many, or this old.
-constexpr std::size_t kBatchTiles = 64;
-constexpr std::chrono::seconds kBatchAge{2};
-
 double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// Complete or not there at all.
+void create_catalog(const CityPaths& paths) {
+    const auto temporary = paths.temporary() / "catalog.sqlite";
+    std::filesystem::remove(temporary);
+    Catalog::create(temporary);
+    if (::rename(temporary.c_str(), paths.catalog().c_str()) != 0)
+        throw_errno("cannot rename to", paths.catalog());
+    sync_directory(paths.root());
+}
+
+std::set<Sector> changed_sectors(const std::map<Sector, Hash128>& before,
+                                 const std::map<Sector, Hash128>& now) {
+    std::set<Sector> changed;
+    const auto add_differences = [&](const auto& a, const auto& b) {
+        for (const auto& [sector, hash] : a) {
+            const auto found = b.find(sector);
+            if (found == b.end() || found->second != hash) changed.insert(sector);
+        }
+    };
+    add_differences(before, now);
+    add_differences(now, before);
+    return changed;
+}
+
+/// About what the payloads will take; nobody knows before they are made.
+std::uint64_t payload_bytes_of(const BuildPlan& plan) {
+    std::uint64_t bytes = 0;
+    for (const PlannedTile& tile : plan.planned) bytes += tile.points_at_most * 10 + 4096;
+    return bytes;
 }
 
 class Builder {
@@ -39,60 +65,95 @@ class Builder {
           progress_(progress) {}
 
     BuildReport run() {
-        const CityLock lock = prepare();
-        const auto latest = catalog_->latest();
-        auto begin = Clock::now();
-        const std::vector<InputRow> inputs =
-            resolve_inputs(*catalog_, store_, options_, cancel_, progress_, report_);
-        report_.partition_s = seconds_since(begin);
-
-        begin = Clock::now();
-        const CityPoints points(store_, sources_of(inputs));
-        count_points(inputs, points);
-        GenerationRow next = describe(latest, inputs);
-        calibrate(latest, points, next);
-        report_.calibrate_s = seconds_since(begin);
-
-        begin = Clock::now();
-        const TileGrid grid(static_cast<double>(next.tile_size_m));
-        const BuildPlan plan = plan_tiles(latest, grid, points, next);
-        report_.plan_s = seconds_since(begin);
-        if (options_.dry_run) return dry_run(latest, plan);
-
-        begin = Clock::now();
-        std::vector<ProductRow> tiles = make_tiles(plan, grid, points);
+        refuse_foreign_directory();
+        const CityLock lock = CityLock::builder(store_.paths(), "build");
+        store_.create_layout();
+        store_.clear_temporary();
+        open_catalog();
+        prepare();
+        if (options_.dry_run) return dry_run();
+        const CityPoints& points = *points_;
+        std::map<Hash128, ProductRow> memo;
+        if (!plan_.planned.empty())
+            for (ProductRow& product : catalog_->products()) memo.emplace(product.key, std::move(product));
+        const auto begin = Clock::now();
+        std::vector<ProductRow> tiles =
+            make_tiles(plan_.planned, points, memo, [this](std::span<ProductRow> batch) {
+                store_.flush();
+                catalog_->add_products(batch);
+            });
+        tiles.insert(tiles.end(), plan_.reused.begin(), plan_.reused.end());
         report_.tiles_s = seconds_since(begin);
-        if (!report_.failures.empty()) return std::move(report_);
+        if (report_.failures.empty()) publish(tiles);
+        return std::move(report_);
+    }
 
-        begin = Clock::now();
-        publish(latest, next, inputs, tiles);
-        report_.publish_s = seconds_since(begin);
+    BuildReport run_shard() {
+        refuse_foreign_directory();
+        const CityLock lock = CityLock::shard(store_.paths());
+        const StagedPlan staged = stage();
+        const std::vector<PlannedTile> part = with_previous(part_of(staged, *options_.shard));
+        catalog_.reset();
+        const auto begin = Clock::now();
+        const std::vector<ProductRow> tiles =
+            make_tiles(part, *points_, memo_of(part), [this](std::span<ProductRow>) { store_.flush(); });
+        report_.tiles_s = seconds_since(begin);
+        report_.tiles_total = tiles.size();
+        for (const ProductRow& tile : tiles) {
+            report_.splats += tile.splats;
+            report_.digest += tile.digest;
+        }
+        if (report_.failures.empty()) write_share(store_, staged, *options_.shard, tiles);
         return std::move(report_);
     }
 
   private:
-    CityLock prepare() {
+    void refuse_foreign_directory() {
         const CityPaths& paths = store_.paths();
-        if (!paths.is_city() && std::filesystem::exists(paths.root()) &&
-            !std::filesystem::is_empty(paths.root()) && !std::filesystem::exists(paths.lock()))
+        namespace fs = std::filesystem;
+        if (!paths.is_city() && fs::exists(paths.root()) && !fs::is_empty(paths.root()) &&
+            !fs::exists(paths.lock()))
             throw UsageError(paths.root().string() +
                              " exists and is not a city; choose an empty or new directory");
-        std::filesystem::create_directories(paths.root());
-        CityLock lock = CityLock::builder(paths, "build");
-        store_.create_layout();
-        store_.clear_temporary();
-        if (!paths.is_city()) create_catalog();
-        catalog_.emplace(Catalog::open_to_write(paths.catalog()));
-        return lock;
+        is_new_ = fs::create_directories(paths.root());
     }
 
-    /// Complete or not there at all.
-    void create_catalog() {
-        const auto temporary = store_.paths().temporary() / "catalog.sqlite";
-        Catalog::create(temporary);
-        if (::rename(temporary.c_str(), store_.paths().catalog().c_str()) != 0)
-            throw_errno("cannot rename to", store_.paths().catalog());
-        sync_directory(store_.paths().root());
+    void open_catalog() {
+        if (!store_.paths().is_city()) create_catalog(store_.paths());
+        catalog_.emplace(Catalog::open_to_write(store_.paths().catalog()));
+        latest_ = catalog_->latest();
+    }
+
+    /// From the inputs to the plan.
+    void prepare() {
+        auto begin = Clock::now();
+        inputs_ = resolve_inputs(*catalog_, store_, options_, cancel_, progress_, report_);
+        report_.partition_s = seconds_since(begin);
+
+        begin = Clock::now();
+        points_.emplace(store_, sources_of(inputs_));
+        count_points();
+        describe();
+        calibrate();
+        report_.calibrate_s = seconds_since(begin);
+
+        begin = Clock::now();
+        plan_ = plan_tiles();
+        report_.plan_s = seconds_since(begin);
+        report_.tiles_reused = plan_.reused.size();
+        report_.predicted_disk_bytes += payload_bytes_of(plan_);
+        for (const PlannedTile& tile : plan_.planned)
+            report_.predicted_memory_bytes = std::max<std::uint64_t>(
+                report_.predicted_memory_bytes, processor_.estimated_bytes(tile.points_at_most));
+        refuse_full_disk();
+    }
+
+    void refuse_full_disk() const {
+        const std::uint64_t free = free_disk_bytes(store_.paths().root());
+        if (report_.predicted_disk_bytes > free)
+            throw ResourceError("this build needs about " + format_bytes(report_.predicted_disk_bytes) +
+                                " in " + store_.paths().root().string() + ", which has " +
+                                format_bytes(free) + "; free some space and run the same command again");
     }
 
     std::vector<CitySource> sources_of(const std::vector<InputRow>& inputs) {
@@ -103,217 +164,178 @@ class Builder {
         return sources;
     }
 
-    void count_points(const std::vector<InputRow>& inputs, const CityPoints& points) {
+    void count_points() {
         std::set<std::int64_t> ids;
-        for (const InputRow& input : inputs)
+        for (const InputRow& input : inputs_)
             if (ids.insert(input.source).second) report_.points += catalog_->source(input.source).counts;
-        report_.far_outliers = points.quarantined_points();
+        report_.far_outliers = points_->quarantined_points();
     }
 
-    GenerationRow describe(const std::optional<GenerationRow>& latest, const std::vector<InputRow>& inputs) {
-        GenerationRow next;
-        next.note = "build";
-        next.parameters = options_.parameters;
-        next.classes = options_.classes;
-        next.tile_size_m = options_.tile_size_m != 0 ? options_.tile_size_m
-                           : latest                  ? latest->tile_size_m
-                                                     : kDefaultTileSize_m;
-        for (const InputRow& input : inputs) {
+    void describe() {
+        next_.id = latest_ ? latest_->id + 1 : 1;
+        next_.note = "build";
+        next_.parameters = options_.parameters;
+        next_.classes = options_.classes;
+        next_.points = report_.points.kept;
+        next_.tile_size_m = options_.tile_size_m != 0 ? options_.tile_size_m
+                            : latest_                 ? latest_->tile_size_m
+                                                      : kDefaultTileSize_m;
+        for (const InputRow& input : inputs_) {
             const std::string crs = catalog_->source(input.source).crs;
-            if (next.crs.empty()) next.crs = crs;
-            if (!crs.empty() && crs != next.crs)
+            if (next_.crs.empty()) next_.crs = crs;
+            if (!crs.empty() && crs != next_.crs)
                 throw ConfigError(input.path +
                                   " has another coordinate system than the rest of the city; "
                                   "transform it first, or give it a city of its own");
         }
-        return next;
     }
 
-    void calibrate(const std::optional<GenerationRow>& latest, const CityPoints& points,
-                   GenerationRow& next) {
-        if (latest && !options_.recalibrate) {
-            next.calibration = latest->calibration;
-            next.measured = latest->measured;
-        } else if (points.total_points() > 0) {
-            next.calibration = next.measured = processor_.calibrate(points, cancel_, progress_);
+    void calibrate() {
+        const bool first = !latest_ || latest_->calibration.samples == 0;
+        if (!first) {
+            next_.calibration = latest_->calibration;
+            next_.measured = latest_->measured;
         }
-        processor_.set_calibration(next.calibration);
-        next.parameters_key = processor_.parameters_key();
-        report_.calibration = next.calibration;
+        if (!options_.dry_run && points_->total_points() > 0 &&
+            (first || options_.recalibrate || options_.measure_drift)) {
+            next_.measured = processor_.calibrate(*points_, cancel_, progress_);
+            if (first || options_.recalibrate) next_.calibration = next_.measured;
+        }
+        processor_.set_calibration(next_.calibration);
+        next_.parameters_key = processor_.parameters_key();
+        report_.calibration = next_.calibration;
     }
 
-    std::uint64_t tiles_budget() const {
-        return std::max(options_.memory_bytes / 2,
-                        options_.memory_bytes - std::min(options_.memory_bytes, kOverheadBytes));
-    }
-
-    BuildPlan plan_tiles(const std::optional<GenerationRow>& latest, const TileGrid& grid,
-                         const CityPoints& points, const GenerationRow& next) {
-        PlanInput input{.grid = grid,
-                        .points = points,
+    BuildPlan plan_tiles() {
+        grid_.emplace(static_cast<double>(next_.tile_size_m));
+        PlanInput input{.grid = *grid_,
+                        .points = *points_,
                         .processor = processor_,
                         .store = store_,
-                        .worker_bytes = tiles_budget() / static_cast<std::uint64_t>(options_.threads),
+                        .worker_bytes = TileRun::worker_bytes(options_),
                         .most_tile_points = options_.most_tile_points,
                         .changed = {},
                         .before = {},
                         .all_because = Reason::new_tile};
-        if (latest) {
-            input.all_because.reset();
-            if (latest->parameters_key != next.parameters_key) {
-                const bool same_words = latest->parameters == next.parameters &&
-                                        latest->classes == next.classes &&
-                                        latest->calibration == next.calibration;
-                input.all_because = same_words ? Reason::algorithm : Reason::parameters;
-            }
-            if (latest->tile_size_m != next.tile_size_m) input.all_because = Reason::split;
-            if (input.all_because != Reason::split) input.before = catalog_->tiles(latest->id);
-            const CityPoints before(store_, sources_of(catalog_->inputs(latest->id)));
-            input.changed = changed_sectors(before.sectors(), points.sectors());
+        if (latest_) {
+            input.all_because = why_all();
+            if (input.all_because != Reason::split) input.before = catalog_->tiles(latest_->id);
+            const CityPoints before(store_, sources_of(catalog_->inputs(latest_->id)));
+            input.changed = changed_sectors(before.sectors(), points_->sectors());
         }
         return make_plan(input);
     }
 
-    static std::set<Sector> changed_sectors(const std::map<Sector, Hash128>& before,
-                                            const std::map<Sector, Hash128>& now) {
-        std::set<Sector> changed;
-        const auto add_differences = [&](const auto& a, const auto& b) {
-            for (const auto& [sector, hash] : a) {
-                const auto found = b.find(sector);
-                if (found == b.end() || found->second != hash) changed.insert(sector);
-            }
-        };
-        add_differences(before, now);
-        add_differences(now, before);
-        return changed;
+    /// What concerns every tile of the city.
+    std::optional<Reason> why_all() const {
+        if (latest_->tile_size_m != next_.tile_size_m) return Reason::split;
+        if (latest_->parameters_key == next_.parameters_key) return std::nullopt;
+        const bool same_words = latest_->parameters == next_.parameters &&
+                                latest_->classes == next_.classes &&
+                                latest_->calibration == next_.calibration;
+        return same_words ? Reason::algorithm : Reason::parameters;
     }
 
-    BuildReport dry_run(const std::optional<GenerationRow>& latest, const BuildPlan& plan) {
-        report_.generation = latest ? latest->id : 0;
-        report_.tiles_total = plan.reused.size() + plan.planned.size();
-        report_.tiles_reused = plan.reused.size();
-        report_.tiles_checked = plan.planned.size();
-        for (const PlannedTile& tile : plan.planned) {
-            report_.explanations.push_back({tile.key, tile.reason});
-            report_.predicted_memory_bytes = std::max<std::uint64_t>(
-                report_.predicted_memory_bytes, processor_.estimated_bytes(tile.points_at_most));
-            report_.predicted_disk_bytes += payload_bytes_at_most(tile.points_at_most);
+    BuildReport dry_run() {
+        if (is_new_) {
+            catalog_.reset();
+            std::filesystem::remove_all(store_.paths().root());
         }
+        report_.generation = latest_ ? latest_->id : 0;
+        report_.tiles_total = plan_.reused.size() + plan_.planned.size();
+        report_.tiles_checked = plan_.planned.size();
+        for (const PlannedTile& tile : plan_.planned) report_.explanations.push_back({tile.key, tile.reason});
         return std::move(report_);
     }
 
-    /// Payloads are not known before they are made; a splat for every five points is more than any method
-    /// gives.
-    static std::uint64_t payload_bytes_at_most(std::uint64_t points) { return points / 5 * 24 + 4096; }
+    std::vector<ProductRow> make_tiles(std::span<const PlannedTile> planned, const CityPoints& points,
+                                       const std::map<Hash128, ProductRow>& memo,
+                                       const TileRun::Commit& commit) {
+        const TileMaker maker({*grid_, points, processor_, store_, cancel_, memo});
+        return TileRun(maker, processor_, options_, commit, report_).run(planned, cancel_, progress_);
+    }
 
-    std::vector<ProductRow> make_tiles(const BuildPlan& plan, const TileGrid& grid,
-                                       const CityPoints& points) {
+    /// The staged plan for this work, staged now unless another shard has done it.
+    StagedPlan stage() {
+        const CityLock staging = CityLock::staging(store_.paths(), cancel_);
+        store_.create_layout();
+        open_catalog();
+        prepare();
+        GenerationRecord draft{next_, {}, plan_.reused};
+        for (const InputRow& input : inputs_)
+            draft.inputs.push_back({input, catalog_->source(input.source).identity});
+        auto staged = read_staged(store_);
+        if (!staged || !same_work(*staged, draft)) staged = stage_plan(store_, draft, plan_.planned);
+        return std::move(*staged);
+    }
+
+    std::vector<PlannedTile> with_previous(std::vector<PlannedTile> part) {
+        std::map<TileKey, ProductRow> before;
+        if (latest_ && latest_->tile_size_m == next_.tile_size_m)
+            for (ProductRow& tile : catalog_->tiles(latest_->id)) before.emplace(tile.tile, std::move(tile));
+        for (PlannedTile& tile : part)
+            if (const auto found = before.find(tile.key); found != before.end())
+                tile.previous = found->second;
+        return part;
+    }
+
+    static std::map<Hash128, ProductRow> memo_of(const std::vector<PlannedTile>& part) {
         std::map<Hash128, ProductRow> memo;
-        if (!plan.planned.empty())
-            for (ProductRow& product : catalog_->products()) memo.emplace(product.key, std::move(product));
-        const TileMaker maker({grid, points, processor_, store_, cancel_, memo});
-        MemoryScheduler scheduler(tiles_budget(), options_.threads, cancel_);
-        std::vector<std::uint64_t> bytes;
-        for (const PlannedTile& tile : plan.planned)
-            bytes.push_back(processor_.estimated_bytes(tile.points_at_most));
-        Progress::Stage stage(progress_, "tiles", plan.planned.size(), "tiles");
-        std::vector<ProductRow> tiles = plan.reused;
-        report_.tiles_reused = plan.reused.size();
-        report_.tiles_checked = plan.planned.size();
-        last_batch_ = Clock::now();
-        scheduler.run(bytes, [&](std::size_t i, MemoryScheduler::Grant& grant) {
-            const PlannedTile& tile = plan.planned[i];
-            try {
-                MadeTile made = maker.make(tile, grant);
-                const std::lock_guard guard(mutex_);
-                take(tile, std::move(made), tiles);
-            } catch (const Error& error) {
-                if (!options_.keep_going || error.kind() == ErrorKind::interrupted) throw;
-                const std::lock_guard guard(mutex_);
-                report_.failures.push_back({tile.key, error.what()});
-            }
-            stage.advance(1);
-        });
-        commit_batch(tiles);
-        std::sort(report_.explanations.begin(), report_.explanations.end(),
-                  [](const Explanation& a, const Explanation& b) { return a.tile < b.tile; });
-        return tiles;
+        for (const PlannedTile& tile : part)
+            if (tile.previous) memo.emplace(tile.previous->key, *tile.previous);
+        return memo;
     }
 
-    /// Requires mutex_.
-    void take(const PlannedTile& tile, MadeTile made, std::vector<ProductRow>& tiles) {
-        if (made.widened) ++report_.halo_widened;
-        switch (made.how) {
-            case MadeTile::How::empty:
-                ++report_.tiles_empty;
-                return;
-            case MadeTile::How::reused:
-                ++report_.tiles_reused;
-                tiles.push_back(std::move(made.product));
-                return;
-            case MadeTile::How::built:
-                ++report_.tiles_built;
-                report_.explanations.push_back({tile.key, made.reason});
-                batch_.push_back(std::move(made.product));
-                if (batch_.size() >= kBatchTiles || Clock::now() - last_batch_ > kBatchAge)
-                    commit_batch(tiles);
-        }
-    }
-
-    void commit_batch(std::vector<ProductRow>& tiles) {
-        store_.flush();
-        if (!batch_.empty()) catalog_->add_products(batch_);
-        for (ProductRow& product : batch_) tiles.push_back(std::move(product));
-        batch_.clear();
-        last_batch_ = Clock::now();
-    }
-
-    void publish(const std::optional<GenerationRow>& latest, GenerationRow& next,
-                 const std::vector<InputRow>& inputs, const std::vector<ProductRow>& tiles) {
+    void publish(const std::vector<ProductRow>& tiles) {
+        const auto begin = Clock::now();
         for (const ProductRow& tile : tiles) {
-            next.splats += tile.splats;
-            next.digest += tile.digest;
+            next_.splats += tile.splats;
+            next_.digest += tile.digest;
         }
-        next.tiles = tiles.size();
-        next.points = report_.points.kept;
-        next.created_s = static_cast<std::int64_t>(std::time(nullptr));
+        next_.tiles = tiles.size();
+        next_.created_s = static_cast<std::int64_t>(std::time(nullptr));
         report_.tiles_total = tiles.size();
-        report_.splats = next.splats;
-        report_.digest = next.digest;
-        if (latest && !differs(*latest, next, inputs)) {
-            report_.generation = latest->id;
-            catalog_->restamp(inputs);
-            return;
+        report_.splats = next_.splats;
+        report_.digest = next_.digest;
+        if (latest_ && !differs_from_latest()) {
+            report_.generation = latest_->id;
+            catalog_->restamp(inputs_);
+        } else {
+            report_.generation = publish_generation(*catalog_, store_, next_, inputs_, tiles);
+            report_.published = true;
         }
-        report_.generation = publish_generation(*catalog_, store_, next, inputs, tiles);
-        report_.published = true;
+        report_.publish_s = seconds_since(begin);
     }
 
     /// A touched file makes no generation; a renamed one does, because the inputs are part of it.
-    bool differs(const GenerationRow& latest, const GenerationRow& next,
-                 const std::vector<InputRow>& inputs) {
-        if (report_.tiles_built > 0 || latest.tiles != next.tiles || latest.digest != next.digest ||
-            latest.parameters_key != next.parameters_key || latest.tile_size_m != next.tile_size_m ||
-            latest.parameters != next.parameters || latest.classes != next.classes)
+    bool differs_from_latest() {
+        if (report_.tiles_built > 0 || latest_->tiles != next_.tiles || latest_->digest != next_.digest ||
+            latest_->parameters_key != next_.parameters_key || latest_->tile_size_m != next_.tile_size_m ||
+            latest_->parameters != next_.parameters || latest_->classes != next_.classes ||
+            !(latest_->measured == next_.measured))
             return true;
-        const auto before = catalog_->inputs(latest.id);
-        return !std::equal(before.begin(), before.end(), inputs.begin(), inputs.end(),
+        const auto before = catalog_->inputs(latest_->id);
+        return !std::equal(before.begin(), before.end(), inputs_.begin(), inputs_.end(),
                            [](const InputRow& a, const InputRow& b) {
                                return a.path == b.path && a.trajectory == b.trajectory &&
-                                      a.source == b.source;
+                                      a.reading == b.reading && a.source == b.source;
                            });
     }
 
     ObjectStore store_;
+    bool is_new_ = false;
     TileProcessor& processor_;
     const BuildOptions& options_;
     const CancelToken& cancel_;
     Progress& progress_;
-    std::optional<Catalog> catalog_;
     BuildReport report_;
-    std::mutex mutex_;  ///< the report, the catalog and the batch while tiles are made
-    std::vector<ProductRow> batch_;
-    Clock::time_point last_batch_;
+    std::optional<Catalog> catalog_;
+    std::optional<GenerationRow> latest_;
+    GenerationRow next_;
+    std::vector<InputRow> inputs_;
+    std::optional<CityPoints> points_;
+    std::optional<TileGrid> grid_;
+    BuildPlan plan_;
 };
 
 }  // namespace
@@ -340,7 +362,8 @@ const char* text_of(Reason reason) {
 
 BuildReport build_city(const std::filesystem::path& city, TileProcessor& processor,
                        const BuildOptions& options, const CancelToken& cancel, Progress& progress) {
-    return Builder(city, processor, options, cancel, progress).run();
+    Builder builder(city, processor, options, cancel, progress);
+    return options.shard ? builder.run_shard() : builder.run();
 }
 
 }  // namespace citysplat::tiling

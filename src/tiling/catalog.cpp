@@ -23,14 +23,16 @@ constexpr std::array<const char*, 9> kSchema{
     " content_bytes INTEGER NOT NULL, object BLOB NOT NULL, object_bytes INTEGER NOT NULL,"
     " format TEXT NOT NULL, crs TEXT NOT NULL, read INTEGER NOT NULL, kept INTEGER NOT NULL,"
     " not_finite INTEGER NOT NULL, out_of_range INTEGER NOT NULL, withheld INTEGER NOT NULL,"
-    " duplicates INTEGER NOT NULL, without_sensor INTEGER NOT NULL,"
+    " duplicates INTEGER NOT NULL, no_return INTEGER NOT NULL, damaged INTEGER NOT NULL,"
+    " without_sensor INTEGER NOT NULL,"
     " min_x INTEGER NOT NULL, min_y INTEGER NOT NULL, max_x INTEGER NOT NULL, max_y INTEGER NOT NULL)",
     "CREATE TABLE segment(source INTEGER NOT NULL, x INTEGER NOT NULL, y INTEGER NOT NULL,"
     " points INTEGER NOT NULL, accepted INTEGER NOT NULL, at INTEGER NOT NULL, bytes INTEGER NOT NULL,"
     " hash BLOB NOT NULL,"
     " PRIMARY KEY(source, x, y)) WITHOUT ROWID",
     "CREATE TABLE input(id INTEGER PRIMARY KEY, first INTEGER NOT NULL, last INTEGER, path TEXT NOT NULL,"
-    " trajectory TEXT NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL,"
+    " trajectory TEXT NOT NULL, reading TEXT NOT NULL, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, "
+    "inode INTEGER NOT NULL,"
     " t_size INTEGER NOT NULL, t_mtime_ns INTEGER NOT NULL, t_inode INTEGER NOT NULL,"
     " source INTEGER NOT NULL)",
     "CREATE TABLE product(id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, core BLOB NOT NULL,"
@@ -48,7 +50,7 @@ constexpr std::array<const char*, 9> kSchema{
 
 constexpr const char* kSourceColumns =
     "id, identity, content, content_bytes, object, object_bytes, format, crs, read, kept, not_finite,"
-    " out_of_range, withheld, duplicates, without_sensor, min_x, min_y, max_x, max_y";
+    " out_of_range, withheld, duplicates, no_return, damaged, without_sensor, min_x, min_y, max_x, max_y";
 
 SourceRow source_row(const Statement& s) {
     SourceRow row{.id = s.integer(0),
@@ -60,14 +62,16 @@ SourceRow source_row(const Statement& s) {
                   .format = s.text(6),
                   .crs = s.text(7),
                   .counts = {},
-                  .bounds = {s.integer(15), s.integer(16), s.integer(17), s.integer(18)}};
+                  .bounds = {s.integer(17), s.integer(18), s.integer(19), s.integer(20)}};
     row.counts = {.read = s.count(8),
                   .kept = s.count(9),
                   .not_finite = s.count(10),
                   .out_of_range = s.count(11),
                   .withheld = s.count(12),
                   .duplicates = s.count(13),
-                  .without_sensor = s.count(14)};
+                  .no_return = s.count(14),
+                  .damaged = s.count(15),
+                  .without_sensor = s.count(16)};
     return row;
 }
 
@@ -117,8 +121,8 @@ GenerationRow generation_row(const Statement& s) {
 }
 
 bool same_input(const InputRow& a, const InputRow& b) {
-    return a.path == b.path && a.trajectory == b.trajectory && a.source == b.source && a.stamp == b.stamp &&
-           a.trajectory_stamp == b.trajectory_stamp;
+    return a.path == b.path && a.trajectory == b.trajectory && a.reading == b.reading &&
+           a.source == b.source && a.stamp == b.stamp && a.trajectory_stamp == b.trajectory_stamp;
 }
 
 }  // namespace
@@ -130,6 +134,8 @@ PointCounts& PointCounts::operator+=(const PointCounts& o) {
     out_of_range += o.out_of_range;
     withheld += o.withheld;
     duplicates += o.duplicates;
+    no_return += o.no_return;
+    damaged += o.damaged;
     without_sensor += o.without_sensor;
     return *this;
 }
@@ -209,17 +215,19 @@ std::vector<GenerationRow> Catalog::history() {
 }
 
 std::vector<InputRow> Catalog::inputs(std::int64_t generation) {
-    Statement s(db_,
-                "SELECT path, trajectory, size, mtime_ns, inode, t_size, t_mtime_ns, t_inode, source FROM "
-                "input WHERE first<=?1 AND (last IS NULL OR last>=?1) ORDER BY path");
+    Statement s(
+        db_,
+        "SELECT path, trajectory, reading, size, mtime_ns, inode, t_size, t_mtime_ns, t_inode, source FROM "
+        "input WHERE first<=?1 AND (last IS NULL OR last>=?1) ORDER BY path");
     s.bind(1, generation);
     std::vector<InputRow> rows;
     while (s.step())
         rows.push_back({.path = s.text(0),
                         .trajectory = s.text(1),
-                        .stamp = {s.count(2), s.integer(3), s.count(4)},
-                        .trajectory_stamp = {s.count(5), s.integer(6), s.count(7)},
-                        .source = s.integer(8)});
+                        .reading = s.text(2),
+                        .stamp = {s.count(3), s.integer(4), s.count(5)},
+                        .trajectory_stamp = {s.count(6), s.integer(7), s.count(8)},
+                        .source = s.integer(9)});
     return rows;
 }
 
@@ -291,19 +299,20 @@ std::int64_t Catalog::add_source(const SourceRow& row, std::span<const SegmentRo
         Statement(db_, "DELETE FROM segment WHERE source=?1").bind(1, old->id).run();
         Statement(db_, "DELETE FROM source WHERE id=?1").bind(1, old->id).run();
     }
-    Statement s(db_, std::string("INSERT INTO source(") + kSourceColumns +
-                         ") VALUES(?19,?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)");
+    Statement s(db_,
+                std::string("INSERT INTO source(") + kSourceColumns +
+                    ") VALUES(?21,?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20)");
     const PointCounts& c = row.counts;
     s.bind(1, row.identity).bind(2, row.content).bind(3, row.content_bytes);
     s.bind(4, row.object).bind(5, row.object_bytes).bind(6, row.format).bind(7, row.crs);
     s.bind(8, c.read).bind(9, c.kept).bind(10, c.not_finite).bind(11, c.out_of_range).bind(12, c.withheld);
-    s.bind(13, c.duplicates).bind(14, c.without_sensor);
-    s.bind(15, row.bounds.min_x).bind(16, row.bounds.min_y);
-    s.bind(17, row.bounds.max_x).bind(18, row.bounds.max_y);
+    s.bind(13, c.duplicates).bind(14, c.no_return).bind(15, c.damaged).bind(16, c.without_sensor);
+    s.bind(17, row.bounds.min_x).bind(18, row.bounds.min_y);
+    s.bind(19, row.bounds.max_x).bind(20, row.bounds.max_y);
     if (old)
-        s.bind(19, old->id);
+        s.bind(21, old->id);
     else
-        s.bind_null(19);
+        s.bind_null(21);
     s.run();
     const std::int64_t id = db_.last_id();
     Statement add(db_,
@@ -375,14 +384,15 @@ void Catalog::publish(const GenerationRow& g, std::span<const InputRow> inputs,
                 .bind(2, old.path)
                 .run();
     }
-    Statement add_input(db_,
-                        "INSERT INTO input(first, last, path, trajectory, size, mtime_ns, inode, t_size,"
-                        " t_mtime_ns, t_inode, source) VALUES(?1,NULL,?2,?3,?4,?5,?6,?7,?8,?9,?10)");
+    Statement add_input(
+        db_,
+        "INSERT INTO input(first, last, path, trajectory, reading, size, mtime_ns, inode, t_size,"
+        " t_mtime_ns, t_inode, source) VALUES(?1,NULL,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)");
     for (const auto& [path, i] : by_path) {
-        add_input.bind(1, g.id).bind(2, path).bind(3, i->trajectory);
-        add_input.bind(4, i->stamp.size).bind(5, i->stamp.mtime_ns).bind(6, i->stamp.inode);
-        add_input.bind(7, i->trajectory_stamp.size).bind(8, i->trajectory_stamp.mtime_ns);
-        add_input.bind(9, i->trajectory_stamp.inode).bind(10, i->source).run();
+        add_input.bind(1, g.id).bind(2, path).bind(3, i->trajectory).bind(4, i->reading);
+        add_input.bind(5, i->stamp.size).bind(6, i->stamp.mtime_ns).bind(7, i->stamp.inode);
+        add_input.bind(8, i->trajectory_stamp.size).bind(9, i->trajectory_stamp.mtime_ns);
+        add_input.bind(10, i->trajectory_stamp.inode).bind(11, i->source).run();
     }
 
     Statement add(db_,

@@ -25,10 +25,14 @@ struct PointCounts {
     std::uint64_t out_of_range = 0;    ///< not on Earth
     std::uint64_t withheld = 0;        ///< marked as deleted by the producer
     std::uint64_t duplicates = 0;      ///< identical to another point of the source in all we keep
+    std::uint64_t no_return = 0;       ///< no position, by the convention of the format
+    std::uint64_t damaged = 0;         ///< left out by a salvaging reader
     std::uint64_t without_sensor = 0;  ///< kept, but nobody knows where the sensor was
 
     std::uint64_t accepted() const { return kept + duplicates; }
-    std::uint64_t dropped() const { return not_finite + out_of_range + withheld + duplicates; }
+    std::uint64_t dropped() const {
+        return not_finite + out_of_range + withheld + duplicates + no_return + damaged;
+    }
     PointCounts& operator+=(const PointCounts& other);
     friend bool operator==(const PointCounts&, const PointCounts&) = default;
 };
@@ -67,6 +71,7 @@ struct FileStamp {
 struct InputRow {
     std::string path;        ///< absolute
     std::string trajectory;  ///< absolute; empty when none was given
+    std::string reading;     ///< how both are to be read, in the words of the caller
     FileStamp stamp, trajectory_stamp;
     std::int64_t source = 0;
 };

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <ctime>
 #include <fcntl.h>
+#include <thread>
 #include <unistd.h>
 
 namespace citysplat::tiling {
@@ -14,6 +16,7 @@ namespace citysplat::tiling {
 namespace {
 
 constexpr std::int64_t kBuilderByte = 0;
+constexpr std::int64_t kStagingByte = std::int64_t{1} << 40;
 constexpr std::size_t kHolderBytes = 256;
 
 /// What a second builder is told: one line, blank-padded so that a longer earlier one leaves no tail.
@@ -71,8 +74,17 @@ CityLock CityLock::builder(const CityPaths& paths, std::string_view verb) {
 }
 
 CityLock CityLock::shard(const CityPaths& paths) {
-    CityLock lock{File(paths.lock(), File::Mode::read)};
+    CityLock lock{File(paths.lock(), File::Mode::read_write)};
     if (!lock.try_lock(kBuilderByte, false)) busy(paths, lock.file_);
+    return lock;
+}
+
+CityLock CityLock::staging(const CityPaths& paths, const CancelToken& cancel) {
+    CityLock lock{File(paths.lock(), File::Mode::read_write)};
+    while (!lock.try_lock(kStagingByte, true)) {
+        cancel.check();
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
     return lock;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/cancel.hpp"
 #include "core/file.hpp"
 #include "tiling/city_paths.hpp"
 
@@ -16,6 +17,7 @@ namespace citysplat::tiling {
 ///            shared:    shards, which need the catalog to stand still but do not write it
 ///   byte g   shared:    readers of generation g
 ///            exclusive: gc while it forgets generation g
+///   last     exclusive: the shard that stages the plan
 ///
 /// They are "open file description" locks: they belong to this object, not to the process, so that two
 /// threads exclude each other as two processes do, and a shared lock needs no right to write: readers work on
@@ -26,6 +28,8 @@ class CityLock {
     static CityLock builder(const CityPaths& paths, std::string_view verb);
     /// Shares the city with other shards; BusyError while a builder has it.
     static CityLock shard(const CityPaths& paths);
+    /// The turn to look at the inputs and to stage the plan, which shards take one after the other. Waits.
+    static CityLock staging(const CityPaths& paths, const CancelToken& cancel);
     /// Pins a generation. Nothing when gc is forgetting it at this moment: look for the current one again.
     /// A city without lock file (a copy on read-only media) gives an empty lock: nobody can collect there.
     static std::optional<CityLock> pin(const CityPaths& paths, std::int64_t generation);

@@ -80,8 +80,8 @@ void generation_fields(Row& g, const Each& each) {
 
 template <class Row, class Each>
 void input_fields(Row& i, const Each& each) {
-    each(i.row.path), each(i.row.trajectory), each(i.row.stamp), each(i.row.trajectory_stamp),
-        each(i.identity);
+    each(i.row.path), each(i.row.trajectory), each(i.row.reading), each(i.row.stamp),
+        each(i.row.trajectory_stamp), each(i.identity);
 }
 
 template <class Row, class Each>

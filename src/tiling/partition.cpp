@@ -39,6 +39,9 @@ class Binner {
 
     void bin(const PointFile& file, std::size_t block, Scatter& scatter) {
         file.read_block(block, batch_);
+        counts.no_return += batch_.no_return;
+        counts.damaged += batch_.damaged;
+        counts.read += batch_.no_return + batch_.damaged;
         const std::size_t n = batch_.size();
         points_.clear();
         bins_.clear();
@@ -134,20 +137,18 @@ void write_archive(Scatter& scatter, ArchiveWriter& archive, std::uint64_t budge
     }
 }
 
-/// A stamp that also sees what leaves size and time alone.
-struct ChangeStamp {
-    FileStamp stamp;
-    std::int64_t ctime_ns = 0;
-    friend bool operator==(const ChangeStamp&, const ChangeStamp&) = default;
-};
-
-ChangeStamp change_stamp(const std::filesystem::path& path) {
-    struct stat s {};
-    if (::stat(path.c_str(), &s) != 0) throw_errno("cannot read", path);
-    return {{static_cast<std::uint64_t>(s.st_size), s.st_mtim.tv_sec * 1'000'000'000 + s.st_mtim.tv_nsec,
-             static_cast<std::uint64_t>(s.st_ino)},
-            s.st_ctim.tv_sec * 1'000'000'000 + s.st_ctim.tv_nsec};
+struct stat status_of(const std::filesystem::path& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) throw_errno("cannot read", path);
+    return status;
 }
+
+FileStamp stamp_from(const struct stat& s) {
+    return {static_cast<std::uint64_t>(s.st_size), s.st_mtim.tv_sec * 1'000'000'000 + s.st_mtim.tv_nsec,
+            static_cast<std::uint64_t>(s.st_ino)};
+}
+
+std::int64_t ctime_from(const struct stat& s) { return s.st_ctim.tv_sec * 1'000'000'000 + s.st_ctim.tv_nsec; }
 
 }  // namespace
 
@@ -160,7 +161,24 @@ SourceTrajectory::SourceTrajectory(Trajectory trajectory) : path(std::move(traje
     hash = hasher.finish();
 }
 
-FileStamp stamp_of(const std::filesystem::path& path) { return change_stamp(path).stamp; }
+FileStamp stamp_of(const std::filesystem::path& path) { return stamp_from(status_of(path)); }
+
+OpenedInput::OpenedInput(const std::filesystem::path& input, const OpenPointFile& open,
+                         const std::string& how)
+    : path(input), reading(how) {
+    const auto status = status_of(path);
+    stamp = stamp_from(status);
+    ctime_ns = ctime_from(status);
+    file = open(path, reading);
+}
+
+void OpenedInput::check_unchanged() const {
+    const auto status = status_of(path);
+    if (stamp_from(status) != stamp || ctime_from(status) != ctime_ns)
+        throw BusyError(path.string() +
+                        " changed while it was being read; nothing of it was used. Run the build again when "
+                        "it is complete");
+}
 
 Hash128 hash_file(const std::filesystem::path& path, const CancelToken& cancel) {
     const File file(path, File::Mode::read);
@@ -175,25 +193,26 @@ Hash128 hash_file(const std::filesystem::path& path, const CancelToken& cancel) 
     }
 }
 
-Hash128 source_identity(const Hash128& content, const SourceTrajectory* trajectory) {
+Hash128 source_identity(const Hash128& content, const SourceTrajectory* trajectory,
+                        const std::string& reading) {
     return Hasher()
         .text("citysplat source")
         .number(kPartitionVersion)
         .hash(content)
         .hash(trajectory ? trajectory->hash : Hash128{})
+        .text(reading)
         .finish();
 }
 
-Partitioned partition(const std::filesystem::path& path, const PointFile& file,
-                      const SourceTrajectory* trajectory, ObjectStore& store, std::uint64_t memory_bytes,
-                      const CancelToken& cancel, Progress::Stage& progress) {
-    const ChangeStamp before = change_stamp(path);
+Partitioned partition(const OpenedInput& input, const SourceTrajectory* trajectory, ObjectStore& store,
+                      std::uint64_t memory_bytes, const CancelToken& cancel, Progress::Stage& progress) {
+    const PointFile& file = *input.file;
     Scatter scatter(store.paths().temporary() / ("spill-" + std::to_string(::getpid())),
                     memory_bytes / 100 * 45);
     tbb::enumerable_thread_specific<Binner> binners(trajectory ? &trajectory->path : nullptr);
     Partitioned result;
     SourceRow& source = result.source;
-    tbb::parallel_invoke([&] { source.content = hash_file(path, cancel); },
+    tbb::parallel_invoke([&] { source.content = hash_file(input.path, cancel); },
                          [&] {
                              tbb::parallel_for(std::size_t{0}, file.block_count(), [&](std::size_t block) {
                                  cancel.check();
@@ -203,12 +222,11 @@ Partitioned partition(const std::filesystem::path& path, const PointFile& file,
                                  progress.advance(binner.counts.read - read);
                              });
                          });
-    if (change_stamp(path) != before)
-        throw BusyError(path.string() +
-                        " changed while it was being read; nothing of it was used. Run the build again when "
-                        "it is complete");
-    source.identity = source_identity(source.content, trajectory);
-    source.content_bytes = before.stamp.size;
+    input.check_unchanged();
+    source.identity = source_identity(source.content, trajectory, input.reading);
+    source.content_bytes = input.stamp.size;
+    source.counts.damaged = file.info().points_lost;
+    source.counts.read = file.info().points_lost;
     source.format = file.info().format;
     source.crs = file.info().crs;
     bool first = true;

@@ -49,7 +49,7 @@ struct SourceEntry {
     LatticeBox bounds;
     std::uint32_t format_bytes, crs_bytes;
 };
-static_assert(sizeof(SourceEntry) == 120);
+static_assert(sizeof(SourceEntry) == 136);
 
 struct Trailer {
     std::uint64_t directory_offset, segments, directory_bytes, checksum;

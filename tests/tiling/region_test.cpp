@@ -33,7 +33,9 @@ struct Archives {
         CancelToken cancel;
         Progress progress;
         Progress::Stage stage(progress, "read", 0, "pts");
-        Partitioned p = partition(path, *open_cloud(path), trajectory, store, memory_bytes, cancel, stage);
+        const OpenedInput input(
+            path, [](const std::filesystem::path& p, const std::string&) { return open_cloud(p); }, "");
+        Partitioned p = partition(input, trajectory, store, memory_bytes, cancel, stage);
         store.flush();
         sources.push_back({p.source, p.segments});
         return sources.back().row;

@@ -15,7 +15,10 @@ namespace citysplat::test {
 inline tiling::BuildOptions toy_options(const std::vector<std::filesystem::path>& inputs = {}) {
     tiling::BuildOptions options;
     for (const auto& path : inputs) options.inputs.push_back({path, {}});
-    options.open = open_cloud;
+    options.open = [](const std::filesystem::path& path, const std::string&) { return open_cloud(path); };
+    options.load_trajectory = [](const std::filesystem::path& path, const std::string&) {
+        return Trajectory::read_tum(path);
+    };
     options.tile_size_m = 16;
     options.threads = 2;
     options.parameters = "{}";
