@@ -54,6 +54,7 @@ int run(int argc, char** argv) {
 
     cli::Context context;
     context.add_common_options(app);
+    cli::add_publish(app, context);
     cli::add_pack(app, context);
     cli::add_unpack(app, context);
     cli::add_repair(app, context);

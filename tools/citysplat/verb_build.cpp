@@ -1,4 +1,6 @@
 #include "citysplat/context.hpp"
+#include "citysplat/input_flags.hpp"
+#include "citysplat/input_reading.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
@@ -25,11 +27,13 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 struct BuildFlags {
-    std::string city, trajectory, method, classes;
+    std::string city, trajectory, method, classes, shard;
+    InputFlags reading;
+    TrajectoryFlags trajectory_reading;
     std::vector<std::string> inputs, remove;
     std::int64_t tile_size_m = 0;
-    bool resample = false, no_resample = false, recalibrate = false, dry_run = false, explain = false,
-         keep_going = false;
+    bool resample = false, no_resample = false, recalibrate = false, measure_drift = false, dry_run = false,
+         explain = false, keep_going = false;
 };
 
 /// What determines the splats. A city remembers it, so that a nightly `build CITY` needs no flags.
@@ -68,30 +72,23 @@ Recipe recipe_of(const BuildFlags& flags) {
     return recipe;
 }
 
-bool is_cloud(const fs::path& path) {
-    static constexpr std::array<std::string_view, 6> kExtensions{".las", ".laz", ".ply",
-                                                                 ".pcd", ".bin", ".xyz"};
-    std::string extension = path.extension().string();
-    for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return std::find(kExtensions.begin(), kExtensions.end(), extension) != kExtensions.end();
-}
-
-/// A directory stands for the clouds in it.
 std::vector<tiling::BuildInput> inputs_of(const BuildFlags& flags) {
     std::vector<tiling::BuildInput> inputs;
-    for (const std::string& name : flags.inputs) {
-        if (!fs::is_directory(name)) {
-            inputs.push_back({name, flags.trajectory});
-            continue;
-        }
-        std::vector<fs::path> found;
-        for (const auto& entry : fs::directory_iterator(name))
-            if (entry.is_regular_file() && is_cloud(entry.path())) found.push_back(entry.path());
-        if (found.empty()) throw UsageError(name + ": no point cloud in this directory");
-        std::sort(found.begin(), found.end());
-        for (const fs::path& path : found) inputs.push_back({path, flags.trajectory});
-    }
+    if (flags.inputs.empty()) return inputs;
+    const ReadOptions options = flags.reading.read_options();
+    const TrajectoryOptions trajectory = flags.trajectory_reading.options();
+    for (const InputSource& source : expand_inputs(flags.inputs, flags.reading.labels()))
+        inputs.push_back({source.path, flags.trajectory, reading_of(source, options, trajectory)});
     return inputs;
+}
+
+std::optional<tiling::Shard> parse_shard(const std::string& text) {
+    if (text.empty()) return std::nullopt;
+    unsigned k = 0, n = 0;
+    char rest = 0;
+    if (std::sscanf(text.c_str(), "%u/%u%c", &k, &n, &rest) != 2 || k < 1 || k > n)
+        throw UsageError("--shard " + text + ": expected K/N with 1 <= K <= N");
+    return tiling::Shard{k, n};
 }
 
 json to_json(const tiling::BuildReport& r, bool explain) {
@@ -105,6 +102,8 @@ json to_json(const tiling::BuildReport& r, bool explain) {
                   {"out_of_range", p.out_of_range},
                   {"withheld", p.withheld},
                   {"duplicates", p.duplicates},
+                  {"no_return", p.no_return},
+                  {"damaged", p.damaged},
                   {"far_outliers", r.far_outliers}}},
                 {"points_without_sensor", p.without_sensor},
                 {"inputs", r.inputs},
@@ -153,6 +152,10 @@ std::string to_text(const tiling::BuildReport& r, const BuildFlags& flags) {
                " points) and look at " + format_count(r.tiles_checked) + " of " +
                format_count(r.tiles_total) + " tiles; needs up to " + format_bytes(r.predicted_disk_bytes) +
                " of disk and " + format_bytes(r.predicted_memory_bytes) + " for the largest tile\n";
+    if (!flags.shard.empty())
+        return "shard " + flags.shard + ": " + format_count(r.splats) + " splats in " +
+               format_count(r.tiles_total) + " tiles (" + format_count(r.tiles_built) +
+               " built); citysplat publish puts the shards together\n";
     return "generation " + std::to_string(r.generation) + (r.published ? "" : " (unchanged)") + ": " +
            format_count(r.splats) + " splats in " + format_count(r.tiles_total) + " tiles (" +
            format_count(r.tiles_built) + " built, " + format_count(r.tiles_reused) + " reused) from " +
@@ -168,8 +171,16 @@ void run(Context& context, const BuildFlags& flags) {
     Recipe recipe = recipe_of(flags);
     tiling::BuildOptions options;
     options.inputs = inputs_of(flags);
+    options.open = [](const fs::path& path, const std::string& reading) {
+        return open_point_file(path, read_options_from(reading));
+    };
+    options.load_trajectory = [](const fs::path& path, const std::string& reading) {
+        return read_trajectory(path, trajectory_options_from(reading));
+    };
     for (const std::string& path : flags.remove) options.remove.emplace_back(path);
     options.recalibrate = flags.recalibrate;
+    options.measure_drift = flags.measure_drift;
+    options.shard = parse_shard(flags.shard);
     options.parameters = json{{"method", std::string(splat::to_string(recipe.params.method))},
                               {"resample", recipe.params.resample},
                               {"classes", recipe.classes.name()}}
@@ -205,8 +216,9 @@ void add_build(CLI::App& app, Context& context) {
     verb.fallthrough();
     verb.add_option("city", flags->city, "directory of the city")->required();
     verb.add_option(
-        "inputs", flags->inputs,
-        "point clouds, or directories of them, to add; without any, the known ones are checked for changes");
+            "inputs", flags->inputs,
+            "point clouds, folders, patterns or @lists to add; without any, the known ones are checked")
+        ->type_name("INPUT");
     verb.add_option("--trajectory", flags->trajectory, "where the sensor was, by GPS time, for these inputs")
         ->check(CLI::ExistingFile)
         ->type_name("FILE");
@@ -225,12 +237,19 @@ void add_build(CLI::App& app, Context& context) {
                   "even out the density and generate twice (default for a new city)")
         ->excludes(no_resample);
     verb.add_flag("--recalibrate", flags->recalibrate, "measure the city-wide means again, and rebuild");
+    verb.add_flag("--measure-drift", flags->measure_drift,
+                  "measure the means of the present inputs, for status; changes nothing else");
     verb.add_option("--remove", flags->remove, "forget this input")
         ->type_name("INPUT")
         ->allow_extra_args(false);
     verb.add_flag("--dry-run", flags->dry_run, "say what would be done and what it needs");
     verb.add_flag("--explain", flags->explain, "say for each built tile why");
     verb.add_flag("--keep-going", flags->keep_going, "finish the other tiles when one fails");
+    verb.add_option("--shard", flags->shard,
+                    "build only part K of N; citysplat publish puts the parts together")
+        ->type_name("K/N");
+    flags->reading.add_to(verb);
+    flags->trajectory_reading.add_to(verb);
     verb.footer(
         "Example: citysplat build city drive/*.las --trajectory drive/trajectory.tum --classes synthetic\n"
         "Inputs are known by their content: a touched or renamed file costs nothing, a changed one only the\n"

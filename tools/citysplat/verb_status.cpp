@@ -78,7 +78,9 @@ json status_json(tiling::Catalog& catalog, const tiling::GenerationRow& g) {
                                      {{"not_finite", c.not_finite},
                                       {"out_of_range", c.out_of_range},
                                       {"withheld", c.withheld},
-                                      {"duplicates", c.duplicates}}}});
+                                      {"duplicates", c.duplicates},
+                                      {"no_return", c.no_return},
+                                      {"damaged", c.damaged}}}});
     }
     return status;
 }

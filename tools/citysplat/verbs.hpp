@@ -10,6 +10,7 @@ namespace citysplat::cli {
 
 class Context;
 
+void add_publish(CLI::App& app, Context& context);
 void add_pack(CLI::App& app, Context& context);
 void add_unpack(CLI::App& app, Context& context);
 void add_repair(CLI::App& app, Context& context);

@@ -1,0 +1,102 @@
+#include "citysplat/input_reading.hpp"
+
+#include "core/error.hpp"
+#include "tiling/partition.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace citysplat::cli {
+
+namespace {
+
+using nlohmann::json;
+
+json to_json(const Pose& pose) {
+    const auto& [t, q] = pose;
+    return json::array({t.x, t.y, t.z, q.x, q.y, q.z, q.w});
+}
+
+Pose pose_from(const json& a) { return {{a.at(0), a.at(1), a.at(2)}, {a.at(3), a.at(4), a.at(5), a.at(6)}}; }
+
+json to_json(const TrajectoryOptions& o) {
+    const TrajectoryOptions defaults;
+    json j = json::object();
+    if (o.format != defaults.format) j["format"] = static_cast<int>(o.format);
+    if (o.angles != defaults.angles) j["angles"] = static_cast<int>(o.angles);
+    if (!o.columns.empty()) j["columns"] = o.columns;
+    if (o.time_offset_s != 0) j["time_offset_s"] = o.time_offset_s;
+    if (o.gps_week) j["gps_week"] = *o.gps_week;
+    if (o.adjusted_gps_time) j["adjusted_gps_time"] = true;
+    const Vec3d& p = o.position_offset_m;
+    if (p.x != 0 || p.y != 0 || p.z != 0) j["position_offset_m"] = {p.x, p.y, p.z};
+    if (o.epsg != 0) j["epsg"] = o.epsg;
+    if (o.allow_gaps) j["allow_gaps"] = true;
+    return j;
+}
+
+json parse(const std::string& reading) {
+    if (reading.empty()) return json::object();
+    json j = json::parse(reading, nullptr, false);
+    if (!j.is_object())
+        throw CorruptionError("the catalog says \"" + reading + "\" about an input; that is not JSON");
+    return j;
+}
+
+}  // namespace
+
+std::string reading_of(const InputSource& source, const ReadOptions& options,
+                       const TrajectoryOptions& trajectory) {
+    const ReadOptions defaults;
+    json j = json::object();
+    if (options.units != defaults.units) j["units"] = static_cast<int>(options.units);
+    if (options.reader != defaults.reader) j["reader"] = static_cast<int>(options.reader);
+    if (options.salvage) j["salvage"] = true;
+    if (!options.crs.empty()) j["crs"] = options.crs;
+    if (options.intensity_range)
+        j["intensity_range"] = {options.intensity_range->first, options.intensity_range->second};
+    if (!options.text_columns.empty()) j["columns"] = options.text_columns;
+    if (!source.labels.empty()) {
+        j["labels"] = std::filesystem::absolute(source.labels).string();
+        j["labels_hash"] = tiling::hash_file(source.labels, CancelToken()).hex();
+    }
+    if (source.world_from_sensor) j["world_from_sensor"] = to_json(*source.world_from_sensor);
+    if (source.scan_time_s) j["scan_time_s"] = *source.scan_time_s;
+    if (json t = to_json(trajectory); !t.empty()) j["trajectory"] = std::move(t);
+    return j.empty() ? std::string() : j.dump();
+}
+
+ReadOptions read_options_from(const std::string& reading) {
+    const json j = parse(reading);
+    ReadOptions o;
+    o.units = static_cast<ReadOptions::Units>(j.value("units", static_cast<int>(o.units)));
+    o.reader = static_cast<ReadOptions::Reader>(j.value("reader", static_cast<int>(o.reader)));
+    o.salvage = j.value("salvage", false);
+    o.crs = j.value("crs", "");
+    if (j.contains("intensity_range"))
+        o.intensity_range = {j["intensity_range"].at(0), j["intensity_range"].at(1)};
+    o.text_columns = j.value("columns", "");
+    o.labels = j.value("labels", "");
+    if (j.contains("world_from_sensor")) o.world_from_sensor = pose_from(j["world_from_sensor"]);
+    if (j.contains("scan_time_s")) o.scan_time_s = j["scan_time_s"].get<double>();
+    return o;
+}
+
+TrajectoryOptions trajectory_options_from(const std::string& reading) {
+    const json j = parse(reading).value("trajectory", json::object());
+    TrajectoryOptions o;
+    o.format = static_cast<TrajectoryOptions::Format>(j.value("format", static_cast<int>(o.format)));
+    o.angles = static_cast<TrajectoryOptions::AngleUnit>(j.value("angles", static_cast<int>(o.angles)));
+    if (j.contains("columns")) j["columns"].get_to(o.columns);
+    o.time_offset_s = j.value("time_offset_s", 0.0);
+    if (j.contains("gps_week")) o.gps_week = j["gps_week"].get<int>();
+    o.adjusted_gps_time = j.value("adjusted_gps_time", false);
+    if (j.contains("position_offset_m")) {
+        const json& p = j["position_offset_m"];
+        o.position_offset_m = {p.at(0), p.at(1), p.at(2)};
+    }
+    o.epsg = j.value("epsg", 0);
+    o.allow_gaps = j.value("allow_gaps", false);
+    return o;
+}
+
+}  // namespace citysplat::cli

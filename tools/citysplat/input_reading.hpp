@@ -1,0 +1,18 @@
+#pragma once
+
+#include "core/formats/input_list.hpp"
+#include "core/formats/trajectory_file.hpp"
+
+#include <string>
+
+/// How an input is read, as words that a city keeps: JSON of everything that is not the default, empty when
+/// all is. What it says is part of the identity of the source.
+namespace citysplat::cli {
+
+std::string reading_of(const InputSource& source, const ReadOptions& options,
+                       const TrajectoryOptions& trajectory);
+
+ReadOptions read_options_from(const std::string& reading);
+TrajectoryOptions trajectory_options_from(const std::string& reading);
+
+}  // namespace citysplat::cli
