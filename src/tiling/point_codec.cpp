@@ -15,7 +15,7 @@ namespace citysplat::tiling {
 
 namespace {
 
-/// Level 1: level 3 saves 2 % more bytes for a third of the speed (docs/adr/0202).
+/// Speed matters more than the last percent: the disk is not what limits a partition (docs/adr/0202).
 constexpr int kLevel = 1;
 constexpr std::size_t kPlanes = 20;
 constexpr std::int32_t kCellMask = (1 << kCellShift) - 1;
