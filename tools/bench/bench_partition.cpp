@@ -1,7 +1,7 @@
 // bench_partition OUT_DIR FILE… [--memory SIZE]
 //
-// How fast points get from files into the city's archives, against three baselines of the same run: reading
-// the files and doing nothing, writing zeros to the same disk, and copying the archives' bytes there.
+// How fast points get from files into the city's archives, against two baselines of the same run: reading the
+// files and doing nothing, and the rate at which the same disk takes bytes.
 
 #include "core/bytes.hpp"
 #include "core/error.hpp"
@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <sys/resource.h>
 #include <vector>
 
 using namespace citysplat;
@@ -23,11 +24,27 @@ using namespace citysplat::tiling;
 
 namespace {
 
+/// CPU time of all threads so far: comparable between runs on a busy machine, where wall time is not.
+double cpu_seconds() {
+    struct rusage usage {};
+    ::getrusage(RUSAGE_SELF, &usage);
+    const auto s = [](const timeval& t) {
+        return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+    };
+    return s(usage.ru_utime) + s(usage.ru_stime);
+}
+
+struct Elapsed {
+    double wall_s = 0, cpu_s = 0;
+};
+
 template <class Work>
-double seconds(const Work& work) {
+Elapsed measure(const Work& work) {
     const auto begin = std::chrono::steady_clock::now();
+    const double cpu = cpu_seconds();
     work();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return {std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(),
+            cpu_seconds() - cpu};
 }
 
 std::uint64_t read_only(const std::vector<InputSource>& inputs) {
@@ -46,14 +63,14 @@ std::uint64_t read_only(const std::vector<InputSource>& inputs) {
 double write_rate(const std::filesystem::path& directory, std::uint64_t bytes) {
     const auto path = directory / "write_rate.tmp";
     std::vector<std::byte> buffer(std::size_t{4} << 20, std::byte{0x5a});
-    const double s = seconds([&] {
-        File file(path, File::Mode::truncate);
-        for (std::uint64_t done = 0; done < bytes; done += buffer.size()) {
-            std::memcpy(buffer.data(), &done, sizeof done);
-            file.append(buffer);
-        }
-        file.sync();
-    });
+    const double s = measure([&] {
+                         File file(path, File::Mode::truncate);
+                         for (std::uint64_t done = 0; done < bytes; done += buffer.size()) {
+                             std::memcpy(buffer.data(), &done, sizeof done);
+                             file.append(buffer);
+                         }
+                         file.sync();
+                     }).wall_s;
     std::filesystem::remove(path);
     return static_cast<double>(bytes) / s;
 }
@@ -80,10 +97,10 @@ int main(int argc, char** argv) {
         const auto inputs = expand_inputs(names);
         std::uint64_t points = 0, archive_bytes = 0, spilled_bytes = 0;
         read_only(inputs);  // the same cache for both
-        const double read_s = seconds([&] { points = read_only(inputs); });
+        const Elapsed read = measure([&] { points = read_only(inputs); });
         CancelToken cancel;
         Progress progress;
-        const double partition_s = seconds([&] {
+        const Elapsed cut = measure([&] {
             for (const InputSource& source : inputs) {
                 const OpenedInput input(
                     source.path,
@@ -98,14 +115,17 @@ int main(int argc, char** argv) {
         const double disk = write_rate(out, std::max<std::uint64_t>(archive_bytes, std::uint64_t{256} << 20));
         const double n = static_cast<double>(points);
         std::printf("points            %12.0f\n", n);
-        std::printf("read only         %12.2f Mpts/s   (%.2f s)\n", n / read_s / 1e6, read_s);
-        std::printf("partition         %12.2f Mpts/s   (%.2f s), %.2f of reading alone\n",
-                    n / partition_s / 1e6, partition_s, read_s / partition_s);
+        const auto row = [n](const char* name, const Elapsed& e) {
+            std::printf("%-17s %12.2f Mpts/s   (%.2f s, %.2f s of CPU: %.2f Mpts/s per core)\n", name,
+                        n / e.wall_s / 1e6, e.wall_s, e.cpu_s, n / e.cpu_s / 1e6);
+        };
+        row("read only", read);
+        row("partition", cut);
         std::printf("archive           %12.2f bytes/point, %.2f of the 24 in memory\n",
                     static_cast<double>(archive_bytes) / n, static_cast<double>(archive_bytes) / n / 24);
         std::printf("spilled           %12.2f bytes/point\n", static_cast<double>(spilled_bytes) / n);
         std::printf("disk write rate   %12.1f MB/s; the archives alone would take %.2f of the time\n",
-                    disk / 1e6, static_cast<double>(archive_bytes) / disk / partition_s);
+                    disk / 1e6, static_cast<double>(archive_bytes) / disk / cut.wall_s);
         std::printf("peak RSS          %12.1f MB of %.0f\n", static_cast<double>(peak_rss_bytes()) / 1e6,
                     static_cast<double>(memory_bytes) / 1e6);
     } catch (const Error& e) {
