@@ -4,7 +4,9 @@
 #include "core/bytes.hpp"
 #include "core/class_map.hpp"
 #include "core/error.hpp"
+#include "core/formats/point_file.hpp"
 #include "core/formats/trajectory_file.hpp"
+#include "core/trajectory.hpp"
 #include "cuda/find_gpu.hpp"
 #include "datasets/synth.hpp"
 #include "sim/backend.hpp"
@@ -74,6 +76,10 @@ void make_city(Context& context, const SelftestFlags& flags, const fs::path& dri
     for (const auto& scanner : truth.scanners)
         for (const auto& file : scanner.files)
             options.inputs.push_back({drive / file.name, drive / "trajectory.tum"});
+    options.open = [](const fs::path& path, const std::string&) { return open_point_file(path); };
+    options.load_trajectory = [](const fs::path& path, const std::string&) {
+        return Trajectory::read_tum(path);
+    };
     options.classes = classes.to_toml();
     options.parameters = "{}";
     options.tile_size_m = 32;
