@@ -2,7 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
-#include "las_image.hpp"
+#include "formats/las_image.hpp"
 #include "temp_dir.hpp"
 
 #include <catch2/catch.hpp>

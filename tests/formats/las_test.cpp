@@ -1,6 +1,6 @@
 #include "core/error.hpp"
 #include "core/formats/point_file.hpp"
-#include "las_image.hpp"
+#include "formats/las_image.hpp"
 #include "temp_dir.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,0 +1,133 @@
+/// Writes the seeds of the fuzz targets: make_fuzz_seeds tests/fuzz/corpus
+#include "core/class_map.hpp"
+#include "core/formats/point_sink.hpp"
+#include "formats/laz_image.hpp"
+#include "sim/sensor.hpp"
+#include "temp_dir.hpp"
+#include "tiling/object_store.hpp"
+#include "tiling/point_codec.hpp"
+#include "tiling/splat_payload.hpp"
+
+#include <cstdio>
+
+using namespace citysplat;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The corpus folder: the current directory, so that no path needs to be passed around.
+fs::path at(const std::string& target, const std::string& name) {
+    fs::create_directories(target);
+    return fs::path(target) / name;
+}
+
+void text(const std::string& target, const std::string& name, std::string_view content) {
+    FileWriter out(at(target, name));
+    out.text(content);
+    out.finish();
+}
+
+PointBatch few_points() {
+    PointBatch b;
+    for (int i = 0; i < 3; ++i) {
+        b.x.push_back(i), b.y.push_back(2 * i), b.z.push_back(-i);
+        b.gps_time.push_back(i), b.intensity.push_back(7), b.label.push_back(6), b.instance.push_back(1);
+        b.sensor.push_back({1, 2, 3});
+    }
+    return b;
+}
+
+void point_files() {
+    for (int format = 0; format <= 10; ++format)
+        test::las_image(format >= 6 ? 4 : 2, format, 3).write(at("las", "format" + std::to_string(format)));
+    test::las_image(5, 6, 2, 0,
+                    {{"LASF_Projection", 2112, "PROJCS[\"x\",GEOGCS[\"g\"],UNIT[\"foot\",0.3048]]"}})
+        .write(at("las", "wkt"));
+    test::las_image(2, 1, 2, 0,
+                    {{"LASF_Projection", 34735, std::string("\1\0\1\0\0\0\1\0\0\x0c\0\0\1\0\x6a\x08", 16)}})
+        .write(at("las", "geotiff"));
+    SinkOptions options;
+    options.wide_labels = true;
+    for (const auto& sink : {create_las(at("las", "ours"), options), create_ply(at("ply", "ours"))}) {
+        sink->write(few_points());
+        sink->finish();
+    }
+    test::laz_image(3).write(at("laz", "fixed"));
+    test::laz_image(4, true).write(at("laz", "variable"));
+    const std::string xyz = "property float x\nproperty float y\nproperty double z\nproperty uchar label\n";
+    text("ply", "ascii",
+         "ply\nformat ascii 1.0\ncomment offset Pos 1 2 3\nelement vertex 2\n" + xyz +
+             "end_header\n1 2 3 4\n5 6 7 8\n");
+    text("ply", "big",
+         "ply\nformat binary_big_endian 1.0\nelement vertex 1\n" + xyz + "end_header\n" +
+             std::string(17, '\x40'));
+    const std::string pcd =
+        "VERSION 0.7\nFIELDS x y z i\nSIZE 4 4 4 4\nTYPE F F F F\nWIDTH 2\nHEIGHT 1\nVIEWPOINT 1 0 0 1 0 0 "
+        "0\nPOINTS 2\n";
+    text("pcd", "ascii", pcd + "DATA ascii\n1 2 3 4\nnan 2 3 1\n");
+    text("pcd", "binary", pcd + "DATA binary\n" + std::string(32, '\x40'));
+    text("pcd", "compressed",
+         pcd + "DATA binary_compressed\n" + std::string("\x05\0\0\0\x20\0\0\0\x00\x40\xe0\x16\x00", 13));
+    text("text", "names", "x,y,z,label\n1,2,3,4\n5,6,7,8\n");
+    text("text", "plain", "# c\n1 2 3\n4 5 6\n");
+    text("text", "pts", "1\n1 2 3 4 5 6 7\n");
+}
+
+void other_inputs() {
+    text("trajectory", "tum", "# c\n1 2 3 4 0 0 0 1\n2 3 3 4 0 0 0 1\n");
+    text("trajectory", "kitti", "1 0 0 5 0 1 0 6 0 0 1 7\n1 0 0 6 0 1 0 6 0 0 1 7\n");
+    text("trajectory", "csv", "time,x,y,z,roll,pitch,heading_deg\n1,2,3,4,0,0,90\n2,3,3,4,0,0,91\n");
+    std::string sbet(17 * 8, '\0');
+    const double record[3]{1, 0.8, 0.05};
+    std::memcpy(sbet.data(), record, sizeof record);
+    text("trajectory", "sbet", sbet);
+    text("class_map", "asprs", ClassMap::load("asprs").to_toml().substr(0, 400));
+    text("class_map", "small",
+         "name='a'\nversion=1\n[unlisted]\nname='u'\ngroup='ground'\n[[class]]\nlabel=3\nname='x'\ngroup='"
+         "linear'\ndynamic=true\ncolour='#010203'\n");
+    for (const auto& name : sim::Sensor::builtin_names()) {
+        const std::string toml = sim::Sensor::builtin_text(name);
+        if (toml.size() < 3000) text("sensor", name, toml);
+    }
+    std::vector<TilePoint> points{{1, 2, 3, 4, 5, 6, 7, 8, 9}, {2, 2, 3, 4, 5, 6, 7, 8, 9}};
+    std::vector<std::byte> coded{std::byte{2}, std::byte{0}};
+    tiling::encode_points(points, coded);
+    text("point_codec", "two", {reinterpret_cast<const char*>(coded.data()), coded.size()});
+    const test::TempDir directory;
+    tiling::ObjectStore store{tiling::CityPaths(directory.path())};
+    store.create_layout();
+    const std::vector<Splat> splats(2, Splat{.x = 1,
+                                             .y = 2,
+                                             .z = 3,
+                                             .normal = 4,
+                                             .radius = 5,
+                                             .label = 6,
+                                             .intensity = 7,
+                                             .point_count = 8,
+                                             .group = SplatGroup::ground,
+                                             .range = 1,
+                                             .incidence = 2,
+                                             .frame = 0});
+    const SplatTile tile({1, 2, 3}, splats);
+    tiling::PayloadInfo info;
+    info.digest = tile.digest();
+    info.box = tiling::box_of(tile);
+    std::uint64_t bytes = 0;
+    const Hash128 name = tiling::write_payload(store, tile, info, bytes);
+    store.flush();
+    const auto payload = read_file(store.open(name, "seed").path());
+    text("payload", "two", {reinterpret_cast<const char*>(payload.data()), payload.size()});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 2) {
+        std::fprintf(stderr, "usage: make_fuzz_seeds CORPUS_DIR\n");
+        return 2;
+    }
+    fs::create_directories(argv[1]);
+    fs::current_path(argv[1]);
+    point_files();
+    other_inputs();
+}
