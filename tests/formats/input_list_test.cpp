@@ -72,6 +72,11 @@ TEST_CASE("a KITTI sequence is its scans with pose, time and labels") {
     CHECK(b.gps_time[0] == 10.2);
     CHECK(b.label == std::vector<std::uint16_t>{10, 11});
     CHECK(b.instance == std::vector<std::uint16_t>{0, 1});
+    PointBatch alone;  // the same when only the scan is named
+    open_point_file(dir / "seq/velodyne/000002.bin")->read_block(0, alone);
+    CHECK(alone.y == b.y);
+    CHECK(alone.label == b.label);
+    CHECK(alone.sensor[0].z == 7);
     Hasher first, second;
     sources[0].add_to(first);
     sources[1].add_to(second);

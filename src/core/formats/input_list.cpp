@@ -2,11 +2,10 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
-#include "core/formats/trajectory_file.hpp"
+#include "core/formats/kitti_sequence.hpp"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <glob.h>
 #include <map>
 
@@ -95,8 +94,7 @@ class Expander {
     }
 
     void add_folder(const fs::path& folder) {
-        if (fs::is_directory(folder / "velodyne") && fs::exists(folder / "poses.txt"))
-            return add_kitti_sequence(folder);
+        if (formats::KittiSequence::is_at(folder)) return add_kitti_sequence(folder);
         const std::size_t before = found_.size();
         for (auto at = fs::recursive_directory_iterator(folder); at != fs::recursive_directory_iterator();
              ++at) {
@@ -113,28 +111,13 @@ class Expander {
     }
 
     void add_kitti_sequence(const fs::path& folder) {
-        const Trajectory poses = read_trajectory(
-            folder / "poses.txt", {.format = TrajectoryOptions::Format::kitti, .allow_gaps = true});
-        std::size_t scans = 0;
-        for (const auto& entry : fs::directory_iterator(folder / "velodyne")) {
-            if (lower_extension(entry.path()) != ".bin") continue;
-            const std::string stem = entry.path().stem().string();
-            std::uint64_t number = 0;
-            const auto [end, ec] = std::from_chars(stem.data(), stem.data() + stem.size(), number);
-            if (ec != std::errc() || end != stem.data() + stem.size())
-                throw InputError(entry.path().string() +
-                                 ": a scan of a KITTI sequence is named by its number");
-            if (number >= poses.poses().size())
-                throw InputError(entry.path().string() + ": scan " + std::to_string(number) +
-                                 ", but poses.txt has only " + std::to_string(poses.poses().size()) +
-                                 " poses");
-            const StampedPose& pose = poses.poses()[static_cast<std::size_t>(number)];
-            const fs::path labels = folder / "labels" / (stem + ".label");
-            insert(
-                {entry.path(), fs::exists(labels) ? labels : fs::path(), pose.world_from_body, pose.time_s});
-            ++scans;
+        const formats::KittiSequence sequence(folder);
+        const auto paths = sequence.scans();
+        if (paths.empty()) throw InputError(folder.string() + "/velodyne: no .bin scans");
+        for (const auto& path : paths) {
+            const formats::KittiScan scan = sequence.scan(path);
+            insert({path, scan.labels, scan.pose.world_from_body, scan.pose.time_s});
         }
-        if (scans == 0) throw InputError(folder.string() + "/velodyne: no .bin scans");
     }
 
     std::map<std::string, InputSource> found_;  ///< by canonical path: sorted, each once

@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "core/formats/kitti_scan.hpp"
+#include "core/formats/kitti_sequence.hpp"
 #include "core/formats/las_file.hpp"
 #include "core/formats/pcd_file.hpp"
 #include "core/formats/ply_file.hpp"
@@ -52,7 +53,15 @@ std::unique_ptr<PointFile> open_by_content(File file, const ReadOptions& options
 }  // namespace
 
 std::unique_ptr<PointFile> open_point_file(const std::filesystem::path& path, const ReadOptions& options) {
-    return formats::at_pose(open_by_content(File(path, File::Mode::read), options), options);
+    using formats::KittiSequence;
+    const auto folder = options.world_from_sensor ? std::nullopt : KittiSequence::folder_of(path);
+    if (!folder) return formats::at_pose(open_by_content(File(path, File::Mode::read), options), options);
+    const formats::KittiScan scan = KittiSequence(*folder).scan(path);
+    ReadOptions placed = options;
+    placed.world_from_sensor = scan.pose.world_from_body;
+    placed.scan_time_s = scan.pose.time_s;
+    if (placed.labels.empty()) placed.labels = scan.labels;
+    return formats::at_pose(open_by_content(File(path, File::Mode::read), placed), placed);
 }
 
 }  // namespace citysplat
