@@ -7,7 +7,9 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <exception>
 #include <memory>
 #include <system_error>
 
@@ -88,36 +90,51 @@ struct Job {
 };
 
 /// Fires all chunks of a survey: scenes are made in order, chunks fired in parallel, points handed to `take`
-/// in order. The number of chunks in flight bounds the memory.
+/// in order. The number of chunks in flight bounds the memory. Nothing is thrown across the pipeline: TBB
+/// 2021.8 crashes now and then when a task cancels the group of a pipeline that another thread is leaving.
+/// The first failure stops the input and is rethrown after the end.
 template <class Take>
 void run_survey(const Survey& survey, BlockCache& cache, const CancelToken& cancel, Take&& take) {
     std::int64_t next = 0;
+    std::exception_ptr failure;
+    std::atomic<bool> failed{false};
+    const auto guarded = [&](auto&& work) {
+        if (failed) return;
+        try {
+            work();
+        } catch (...) {
+            if (!failed.exchange(true)) failure = std::current_exception();
+        }
+    };
     const auto in_flight = static_cast<std::size_t>(3 * tbb::this_task_arena::max_concurrency());
     tbb::parallel_pipeline(in_flight,
                            tbb::make_filter<void, std::shared_ptr<Job>>(
                                tbb::filter_mode::serial_in_order,
                                [&](tbb::flow_control& control) -> std::shared_ptr<Job> {
-                                   cancel.check();
-                                   if (next == survey.chunk_count()) {
-                                       control.stop();
-                                       return nullptr;
-                                   }
-                                   auto job = std::make_shared<Job>();
-                                   job->chunk = next++;
-                                   const auto around = survey.surroundings(job->chunk);
-                                   job->scene = cache.scene(around.centre, around.cells);
+                                   std::shared_ptr<Job> job;
+                                   if (next < survey.chunk_count() && !cancel.requested())
+                                       guarded([&] {
+                                           job = std::make_shared<Job>();
+                                           job->chunk = next++;
+                                           const auto around = survey.surroundings(job->chunk);
+                                           job->scene = cache.scene(around.centre, around.cells);
+                                       });
+                                   if (!job || failed) control.stop();
                                    return job;
                                }) &
                                tbb::make_filter<std::shared_ptr<Job>, std::shared_ptr<Job>>(
                                    tbb::filter_mode::parallel,
                                    [&](std::shared_ptr<Job> job) {
-                                       survey.fire(job->chunk, *job->scene, job->points);
+                                       guarded([&] { survey.fire(job->chunk, *job->scene, job->points); });
                                        job->scene.reset();
                                        return job;
                                    }) &
                                tbb::make_filter<std::shared_ptr<Job>, void>(
-                                   tbb::filter_mode::serial_in_order,
-                                   [&](std::shared_ptr<Job> job) { take(job->chunk, job->points); }));
+                                   tbb::filter_mode::serial_in_order, [&](std::shared_ptr<Job> job) {
+                                       guarded([&] { take(job->chunk, job->points); });
+                                   }));
+    if (failure) std::rethrow_exception(failure);
+    cancel.check();
 }
 
 /// Writes the points of a survey to its files; each file gets an equal share of the chunks.
