@@ -31,6 +31,8 @@ class InputResolver {
 
     std::vector<InputRow> run() {
         list_inputs();
+        if (rows_.empty() && options_.remove.empty())
+            throw UsageError("nothing to build from: the city has no inputs yet, name some");
         std::vector<InputRow> rows;
         for (auto& [path, row] : rows_) {
             cancel_.check();

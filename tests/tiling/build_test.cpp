@@ -99,3 +99,16 @@ TEST_CASE("a build with nothing to do makes no generation and no tile") {
     CHECK(again.tiles_checked == 0);
     CHECK(again.inputs_read == 0);
 }
+
+TEST_CASE("a city without inputs is not built, and a first build that was interrupted starts again") {
+    TwoDrives d;
+    CHECK_THROWS_AS(build_toy(d.dir / "city", toy_options()), UsageError);
+    CancelToken cancel;
+    cancel.request();
+    ToyProcessor processor;
+    Progress progress;
+    CHECK_THROWS_AS(build_city(d.dir / "city", processor, toy_options({d.file_a}), cancel, progress),
+                    Interrupted);
+    CHECK_THROWS_AS(build_toy(d.dir / "city", toy_options()), UsageError);
+    CHECK(build_toy(d.dir / "city", toy_options({d.file_a})).published);
+}
