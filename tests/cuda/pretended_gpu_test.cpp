@@ -1,0 +1,77 @@
+// Runs the program with libcuda.so.1 and libnvoptix.so.1 of fake_cuda.cpp and fake_optix.cpp: everything but
+// the GPU.
+#include "run_program.hpp"
+#include "temp_dir.hpp"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+
+using namespace citysplat;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+test::Outcome selftest(const std::vector<std::string>& environment,
+                       const std::string& libraries = CITYSPLAT_FAKES) {
+    std::vector<std::string> command{"env", "LD_LIBRARY_PATH=" + libraries};
+    command.insert(command.end(), environment.begin(), environment.end());
+    command.push_back(test::program());
+    for (const char* word :
+         {"selftest", "--backend", "gpu", "--length", "20", "--scans", "1", "--json", "-q"})
+        command.push_back(word);
+    return test::run_program(command);
+}
+
+void check_refusal(const test::Outcome& outcome, const std::string& reason) {
+    CHECK(outcome.exit_code == 69);
+    CHECK_THAT(outcome.err, Catch::Contains(reason));
+}
+
+}  // namespace
+
+TEST_CASE("the whole backend runs on a pretended GPU and agrees with the reference", "[gpu]") {
+    for (const char* pools : {"CITYSPLAT_FAKE_POOLS=1", "CITYSPLAT_FAKE_POOLS=0"}) {
+        const test::Outcome outcome = selftest({pools});
+        INFO(outcome.err);
+        REQUIRE(outcome.exit_code == 0);
+        const auto report = nlohmann::json::parse(outcome.out);
+        CHECK(report["backend"] == "gpu");
+        CHECK(report["tracer"] == "OptiX on Pretended GPU");
+        CHECK(report["closest"]["rays"] == 144'000);
+        CHECK(report["closest"]["same_splat"] == 144'000);
+        CHECK(report["nearest"]["same_splat"] == 144'000);
+    }
+}
+
+TEST_CASE("what is wrong with driver or device is told", "[gpu]") {
+    check_refusal(selftest({"CITYSPLAT_FAKE_CUDA=11080"}), "driver is too old: it knows CUDA 11.8");
+    check_refusal(selftest({"CITYSPLAT_FAKE_DEVICES=0"}), "there is no NVIDIA GPU");
+    check_refusal(selftest({"CITYSPLAT_FAKE_CAPABILITY=61"}),
+                  "Pretended GPU is too old: compute capability 6.1");
+    check_refusal(selftest({"CITYSPLAT_FAKE_OPTIX_ABI=1"}), "the driver's OptiX is too old");
+
+    const test::TempDir only_cuda;
+    fs::copy_file(fs::path(CITYSPLAT_FAKES) / "libcuda.so.1", only_cuda / "libcuda.so.1");
+    check_refusal(selftest({}, only_cuda.path().string()), "OptiX is missing");
+}
+
+TEST_CASE("a device that does not start is refused with what it said", "[gpu]") {
+    check_refusal(selftest({"CITYSPLAT_FAKE_FAIL=cuDevicePrimaryCtxRetain"}), "while making a context");
+    check_refusal(selftest({"CITYSPLAT_FAKE_FAIL=cuEventCreate"}), "while making an event");
+    check_refusal(selftest({"CITYSPLAT_FAKE_FAIL=cuModuleLoadDataEx"}), "unknown instruction");
+    check_refusal(selftest({"CITYSPLAT_FAKE_FAIL=optixDeviceContextCreate"}), "while making a context");
+    check_refusal(selftest({"CITYSPLAT_FAKE_FAIL=optixModuleCreate"}), "line 1: what is this?");
+    check_refusal(selftest({"CITYSPLAT_FAKE_FAIL=optixPipelineCreate"}), "while linking the programs");
+}
+
+TEST_CASE("a device that fails at work ends the program with its reason", "[gpu]") {
+    check_refusal(selftest({"CITYSPLAT_FAKE_FAIL=optixAccelBuild"}),
+                  "while building an acceleration structure");
+    check_refusal(selftest({"CITYSPLAT_FAKE_FAIL=optixLaunch"}), "OptiX failed while tracing");
+    const test::Outcome small = selftest({"CITYSPLAT_FAKE_MEMORY=48000000"});
+    CHECK(small.exit_code == 74);
+    CHECK_THAT(small.err, Catch::Contains("--resident"));
+}
