@@ -1,11 +1,9 @@
 #include "core/error.hpp"
-#include "core/rng_hd.hpp"
+#include "tiling/city_checks.hpp"
 #include "tiling/city_reader.hpp"
 #include "tiling/toy_city.hpp"
 
 #include <catch2/catch.hpp>
-
-#include <algorithm>
 
 using namespace citysplat;
 using namespace citysplat::test;
@@ -24,10 +22,6 @@ struct TwoDrives {
         write_cloud(file_b, b);
     }
 };
-
-void shuffle(std::vector<CloudPoint>& points, std::uint64_t seed) {
-    for (std::size_t i = points.size(); i > 1; --i) std::swap(points[i - 1], points[rng::bits(seed, i) % i]);
-}
 
 }  // namespace
 
@@ -56,36 +50,7 @@ TEST_CASE("a city is built, read back and accounted for") {
 }
 
 TEST_CASE("the digest does not depend on tile size, splitting, threads, order or division into files") {
-    TwoDrives d;
-    const Hash128 digest = build_toy(d.dir / "reference", toy_options({d.file_a, d.file_b})).digest;
-    int n = 0;
-    const auto digest_of = [&](const BuildOptions& options) {
-        return build_toy(d.dir / ("city" + std::to_string(n++)), options).digest;
-    };
-    for (const std::int64_t size_m : {7, 10, 25, 50, 64, 200}) {
-        auto options = toy_options({d.file_a, d.file_b});
-        options.tile_size_m = size_m;
-        CHECK(digest_of(options) == digest);
-        options.most_tile_points = 3000;
-        options.threads = 1;
-        CHECK(digest_of(options) == digest);
-    }
-    CHECK(digest_of(toy_options({d.file_b, d.file_a})) == digest);
-
-    auto all = d.a;
-    all.insert(all.end(), d.b.begin(), d.b.end());
-    shuffle(all, 7);
-    write_cloud(d.dir / "merged.cloud", all);
-    CHECK(digest_of(toy_options({d.dir / "merged.cloud"})) == digest);
-    std::vector<std::filesystem::path> parts;
-    for (std::size_t i = 0; i < 5; ++i) {
-        parts.push_back(d.dir / ("part" + std::to_string(i) + ".cloud"));
-        const auto at = [&](std::size_t k) {
-            return all.begin() + static_cast<std::ptrdiff_t>(all.size() * k / 5);
-        };
-        write_cloud(parts.back(), {at(i), at(i + 1)});
-    }
-    CHECK(digest_of(toy_options(parts)) == digest);
+    check_independence(toy_maker());
 }
 
 TEST_CASE("a build with nothing to do makes no generation and no tile") {
