@@ -52,16 +52,13 @@ class NeighbourTree {
     Tree tree_;
 };
 
-void scatter(std::span<const InputSource> sources, PointColumns& columns, const char* name,
+void scatter(std::span<const OpenCloud> clouds, PointColumns& columns, const char* name,
              const CancelToken& cancel, Progress& progress) {
-    std::vector<std::unique_ptr<PointFile>> files;
     std::uint64_t points = 0;
-    for (const InputSource& source : sources) {
-        files.push_back(source.open());
-        points += files.back()->info().points;
-    }
+    for (const OpenCloud& open : clouds) points += open()->info().points;
     Progress::Stage stage(progress, name, points, "points");
-    for (const auto& file : files)
+    for (const OpenCloud& open : clouds) {
+        const auto file = open();
         tbb::parallel_for(std::size_t{0}, file->block_count(), [&](std::size_t block) {
             cancel.check();
             PointBatch batch;
@@ -69,6 +66,7 @@ void scatter(std::span<const InputSource> sources, PointColumns& columns, const 
             columns.add(batch);
             stage.advance(batch.size());
         });
+    }
     columns.finish();
 }
 
@@ -106,9 +104,9 @@ DistancesByClass compare_column(const PointColumns& simulated, const PointColumn
 
 }  // namespace
 
-DistancesByClass cloud_to_cloud(std::span<const InputSource> simulated,
-                                std::span<const InputSource> reference, const std::filesystem::path& temp,
-                                const CancelToken& cancel, Progress& progress) {
+DistancesByClass cloud_to_cloud(std::span<const OpenCloud> simulated, std::span<const OpenCloud> reference,
+                                const std::filesystem::path& temp, const CancelToken& cancel,
+                                Progress& progress) {
     PointColumns reference_columns(temp, kHalo_m), simulated_columns(temp, 0);
     scatter(reference, reference_columns, "read reference", cancel, progress);
     scatter(simulated, simulated_columns, "read scans", cancel, progress);

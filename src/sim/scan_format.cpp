@@ -160,7 +160,9 @@ class KittiLabelFormat final : public ScanFormat {
 class XyzFormat final : public ScanFormat {
   public:
     std::string_view extension() const override { return ".xyz"; }
-    std::string header(const CloudLayout&, const CloudSummary&) const override { return {}; }
+    std::string header(const CloudLayout&, const CloudSummary&) const override {
+        return "x y z intensity label\n";
+    }
     void append(const Scan& scan, const CloudLayout& layout, std::vector<std::byte>& out,
                 CloudSummary& summary) const override {
         constexpr std::size_t kLongestLine = 112;

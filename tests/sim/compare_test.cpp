@@ -46,7 +46,8 @@ DistancesByClass compare_files(const std::filesystem::path& simulated,
     const test::TempDir temp;
     CancelToken cancel;
     Progress progress;
-    const InputSource a{simulated, {}, {}, {}}, b{reference, {}, {}, {}};
+    const OpenCloud a = [&] { return open_point_file(simulated); };
+    const OpenCloud b = [&] { return open_point_file(reference); };
     return cloud_to_cloud({&a, 1}, {&b, 1}, temp.path(), cancel, progress);
 }
 

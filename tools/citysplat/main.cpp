@@ -54,23 +54,23 @@ int run(int argc, char** argv) {
 
     cli::Context context;
     context.add_common_options(app);
+    cli::add_synth(app, context);
+    cli::add_info(app, context);
+    cli::add_build(app, context);
+    cli::add_status(app, context);
+    cli::add_verify(app, context);
+    cli::add_gc(app, context);
+    cli::add_rollback(app, context);
+    cli::add_repair(app, context);
     cli::add_publish(app, context);
     cli::add_pack(app, context);
     cli::add_unpack(app, context);
-    cli::add_repair(app, context);
-    cli::add_rollback(app, context);
-    cli::add_gc(app, context);
-    cli::add_verify(app, context);
-    cli::add_status(app, context);
-    cli::add_build(app, context);
-    cli::add_info(app, context);
-    cli::add_selftest(app, context);
-    cli::add_synth(app, context);
     cli::add_sensors(app, context);
     cli::add_simulate(app, context);
     cli::add_compare(app, context);
     cli::add_render(app, context);
     cli::add_export(app, context);
+    cli::add_selftest(app, context);
     catch_interrupts(context.cancel());
     std::optional<tbb::global_control> thread_limit;
     app.parse_complete_callback([&] {

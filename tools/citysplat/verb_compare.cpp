@@ -5,6 +5,8 @@
 #include "core/error.hpp"
 #include "core/formats/input_list.hpp"
 #include "sim/compare.hpp"
+#include "tiling/city_cloud.hpp"
+#include "tiling/city_paths.hpp"
 #include "tiling/city_reader.hpp"
 
 #include <CLI/CLI.hpp>
@@ -109,6 +111,19 @@ std::vector<InputSource> clouds_of(const synth::Truth& truth, const std::filesys
     return expand_inputs(names);
 }
 
+std::vector<sim::OpenCloud> openers_of(const std::vector<InputSource>& sources) {
+    std::vector<sim::OpenCloud> clouds;
+    for (const InputSource& source : sources) clouds.push_back([source] { return source.open(); });
+    return clouds;
+}
+
+/// Point files, or the points a city was made from.
+std::vector<sim::OpenCloud> reference_clouds(const std::vector<std::string>& arguments) {
+    if (arguments.size() == 1 && tiling::CityPaths(arguments[0]).is_city())
+        return {[city = arguments[0]] { return tiling::open_city_cloud(city); }};
+    return openers_of(expand_inputs(arguments));
+}
+
 void run(Context& context, const CompareFlags& f) {
     if (f.simulated.empty() && f.city.empty())
         throw UsageError("compare needs simulated clouds, or --city with --truth");
@@ -120,7 +135,7 @@ void run(Context& context, const CompareFlags& f) {
     const auto simulated = f.simulated.empty() ? std::vector<InputSource>{} : expand_inputs(f.simulated);
     const Stopwatch watch;
     if (!simulated.empty() && !f.reference.empty())
-        report.distances("c2c", sim::cloud_to_cloud(simulated, expand_inputs(f.reference),
+        report.distances("c2c", sim::cloud_to_cloud(openers_of(simulated), reference_clouds(f.reference),
                                                     std::filesystem::temp_directory_path(), context.cancel(),
                                                     context.progress()));
     if (!f.truth.empty()) {
@@ -152,7 +167,8 @@ void add_compare(CLI::App& app, Context& context) {
     verb.fallthrough();
     verb.add_option("simulated", f.simulated,
                     "simulated clouds: files, folders of `simulate`, patterns, @lists");
-    verb.add_option("--reference", f.reference, "the original clouds, in the same ways");
+    verb.add_option("--reference", f.reference,
+                    "the original clouds, in the same ways, or the city itself: the points it was made from");
     verb.add_option("--truth", f.truth,
                     "a synthetic drive or its truth.json: distance to true surfaces, ghosts");
     verb.add_option("--city", f.city, "with --truth: share of the true surface the city covers");

@@ -1,0 +1,66 @@
+#include "tiling/city_cloud.hpp"
+
+#include "tiling/city_points.hpp"
+#include "tiling/city_reader.hpp"
+
+#include <set>
+
+namespace citysplat::tiling {
+
+namespace {
+
+std::vector<CitySource> sources_of(const CityPaths& paths, std::int64_t generation) {
+    Catalog catalog = Catalog::open_to_read(paths.catalog());
+    std::set<std::int64_t> ids;
+    for (const InputRow& input : catalog.inputs(generation)) ids.insert(input.source);
+    std::vector<CitySource> sources;
+    for (const std::int64_t id : ids) sources.push_back({catalog.source(id), catalog.segments(id)});
+    return sources;
+}
+
+/// A block is a sector.
+class CityCloud final : public PointFile {
+  public:
+    explicit CityCloud(const std::filesystem::path& city)
+        : reader_(city),
+          store_(CityPaths(city)),
+          points_(store_, sources_of(store_.paths(), reader_.generation().id)) {
+        for (const auto& [sector, hash] : points_.sectors()) sectors_.push_back(sector);
+        info_.format = "points of the city " + city.string();
+        info_.points = points_.total_points();
+        info_.crs = reader_.crs();
+        info_.has_intensity = info_.has_label = true;
+    }
+
+    const PointFileInfo& info() const override { return info_; }
+    std::size_t block_count() const override { return sectors_.size(); }
+
+    void read_block(std::size_t index, PointBatch& out) const override {
+        const Region region = points_.read(sectors_.at(index).box(), 0);
+        const LatticePoint origin = region.frame.origin();
+        out.clear();
+        out.reserve(region.points.size());
+        for (const TilePoint& p : region.points) {
+            out.x.push_back(to_metres(origin.x + p.x));
+            out.y.push_back(to_metres(origin.y + p.y));
+            out.z.push_back(to_metres(origin.z + p.z));
+            out.intensity.push_back(p.intensity);
+            out.label.push_back(p.label);
+        }
+    }
+
+  private:
+    CityReader reader_;  ///< pins the generation
+    ObjectStore store_;
+    CityPoints points_;
+    std::vector<Sector> sectors_;
+    PointFileInfo info_;
+};
+
+}  // namespace
+
+std::unique_ptr<PointFile> open_city_cloud(const std::filesystem::path& city) {
+    return std::make_unique<CityCloud>(city);
+}
+
+}  // namespace citysplat::tiling
