@@ -1,0 +1,88 @@
+#include "small_city.hpp"
+
+namespace test = citysplat::test;
+using nlohmann::json;
+using test::Outcome;
+using test::SmallCity;
+
+TEST_CASE("shards of a build, published, are the city that one build makes") {
+    const SmallCity d;
+    const std::string city = d.dir / "sharded";
+    auto build = d.build_command();
+    build[1] = city;
+    const auto shard = [&](const std::string& part) {
+        auto command = build;
+        command.insert(command.end(), {"--shard", part});
+        return test::run_json(command);
+    };
+    shard("1/2");
+    const Outcome early = test::citysplat({"publish", city});
+    CHECK(early.exit_code == 75);
+    CHECK_THAT(early.err, Catch::Contains("2"));
+    shard("2/2");
+    CHECK(test::run_json({"publish", city}, {"digest"})["digest"] == d.built["digest"]);
+    CHECK(test::run_json({"verify", city, "--deep"})["corrupt"].empty());
+    CHECK(test::run_json(build)["tiles_built"] == 0);
+}
+
+TEST_CASE("a city is packed into a file and comes out of it the same") {
+    const SmallCity d;
+    test::run_json({"pack", d.city, d.dir / "city.pack"});
+    test::run_json({"unpack", d.dir / "city.pack", d.dir / "copy"});
+    CHECK(test::run_json({"status", d.dir / "copy"})["digest"] == d.built["digest"]);
+    CHECK(test::run_json({"verify", d.dir / "copy", "--deep"})["corrupt"].empty());
+    CHECK(test::citysplat({"unpack", d.dir / "city.pack", d.dir / "copy"}).exit_code == 2);
+
+    std::filesystem::resize_file(d.dir / "city.pack", std::filesystem::file_size(d.dir / "city.pack") - 100);
+    CHECK(test::citysplat({"unpack", d.dir / "city.pack", d.dir / "torn"}).exit_code == 65);
+    CHECK_FALSE(std::filesystem::exists(d.dir / "torn/catalog.sqlite"));
+}
+
+TEST_CASE("a lost catalog is rebuilt from the objects") {
+    const SmallCity d;
+    std::filesystem::remove(d.city + "/catalog.sqlite");
+    const Outcome lost = test::citysplat({"status", d.city});
+    CHECK(lost.exit_code == 78);
+    test::run_json({"repair", d.city});
+    CHECK(test::run_json({"status", d.city})["digest"] == d.built["digest"]);
+    CHECK(test::run_json({"verify", d.city, "--deep"})["corrupt"].empty());
+    CHECK(test::run_json(d.build_command())["tiles_built"] == 0);
+}
+
+TEST_CASE("an earlier generation comes back by one command, and gc frees what nobody needs") {
+    const SmallCity d;
+    auto basic = d.build_command();
+    basic.insert(basic.end(), {"--method", "basic"});
+    const json second = test::run_json(basic);
+    CHECK(second["digest"] != d.built["digest"]);
+    CHECK(second["generation"] == 2);
+    const json history = test::run_json({"status", d.city, "--history"}, {"history"});
+    CHECK(history["history"].size() == 2);
+
+    test::run_json({"rollback", d.city});
+    CHECK(test::run_json({"status", d.city})["digest"] == d.built["digest"]);
+    CHECK(test::run_json({"status", d.city})["generation"] == 3);
+    const json would = test::run_json({"gc", d.city, "--keep", "1", "--dry-run"});
+    CHECK(would["freed_bytes"] > 0);
+    CHECK(test::run_json({"gc", d.city, "--keep", "1"})["freed_bytes"] == would["freed_bytes"]);
+    CHECK(test::run_json({"gc", d.city, "--keep", "1"})["freed_bytes"] == 0);
+    CHECK(test::run_json({"verify", d.city, "--deep"})["corrupt"].empty());
+    CHECK(test::citysplat({"rollback", d.city, "1"}).exit_code == 2);
+}
+
+TEST_CASE("a catalog of a newer version or another program is refused with a clear line") {
+    const SmallCity d;
+    const auto patch = [&](std::streamoff at, const std::string& bytes) {
+        std::fstream file(d.city + "/catalog.sqlite", std::ios::in | std::ios::out | std::ios::binary);
+        file.seekp(at);
+        file << bytes;
+    };
+    patch(60, std::string("\0\0\0\x09", 4));  // user_version in SQLite's header
+    const Outcome newer = test::citysplat({"status", d.city});
+    CHECK(newer.exit_code == 78);
+    CHECK_THAT(newer.err, Catch::Contains("version"));
+    patch(68, "WHO?");  // application_id
+    CHECK(test::citysplat({"status", d.city}).exit_code == 78);
+    patch(0, "no database");
+    CHECK(test::citysplat({"status", d.city}).exit_code == 65);
+}

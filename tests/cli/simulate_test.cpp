@@ -1,0 +1,143 @@
+#include "small_city.hpp"
+
+#include <algorithm>
+
+namespace test = citysplat::test;
+using nlohmann::json;
+using test::Outcome;
+
+namespace {
+
+struct Drive : test::SmallCity {
+    using SmallCity::SmallCity;
+    int runs = 0;
+
+    std::string out() const { return dir / ("scans" + std::to_string(runs)); }
+    std::vector<std::string> command(const std::vector<std::string>& more,
+                                     const std::string& sensor = "vlp-16") {
+        ++runs;
+        std::vector<std::string> all{"simulate",     city,       "--sensor", sensor,
+                                     "--trajectory", trajectory, "--out",    out()};
+        if (std::find(more.begin(), more.end(), "--rate") == more.end())
+            all.insert(all.end(), {"--rate", "2"});
+        all.insert(all.end(), more.begin(), more.end());
+        return all;
+    }
+    json simulate(const std::vector<std::string>& more = {}) { return test::run_json(command(more)); }
+};
+
+}  // namespace
+
+TEST_CASE("scans depend on neither threads nor memory nor prefetching, and repeat") {
+    Drive d("16");
+    // About what the largest tile takes with its hierarchy.
+    const std::string one_tile = std::to_string(6 * std::filesystem::file_size(d.largest_payload()));
+    for (const std::string hits : {"1", "5"}) {
+        const json reference = d.simulate({"--hits", hits});
+        CHECK(reference["scans"] > 1);
+        CHECK(reference["hits"] > 10'000);
+        for (const std::vector<std::string>& more :
+             std::initializer_list<std::vector<std::string>>{{},
+                                                             {"--threads", "1"},
+                                                             {"--resident", one_tile},
+                                                             {"--resident", one_tile, "--prefetch", "off"},
+                                                             {"--resident", "1M"},
+                                                             {"--prefetch", "off"}}) {
+            auto flags = more;
+            flags.insert(flags.end(), {"--hits", hits});
+            const json again = d.simulate(flags);
+            INFO((more.empty() ? "once more" : more[0] + " " + more[1]) << ", " << hits << " hits");
+            CHECK(again["digest"] == reference["digest"]);
+            if (!more.empty() && more[0] == "--resident" && more[1] == one_tile)
+                CHECK(again["passes"] > again["scans"]);
+        }
+    }
+}
+
+TEST_CASE("noise follows the seed, and is off with --noise off") {
+    Drive d;
+    const auto digest = [&](const std::vector<std::string>& more) { return d.simulate(more)["digest"]; };
+    CHECK(digest({"--seed", "1"}) != digest({"--seed", "2"}));
+    CHECK(digest({"--seed", "1", "--noise", "off"}) == digest({"--seed", "2", "--noise", "off"}));
+}
+
+TEST_CASE("a damaged tile stops a simulation by name; --allow-missing marks the rays") {
+    Drive d;
+    const json whole = d.simulate();
+    d.damage();
+    const Outcome stopped = test::citysplat(d.command({"-q"}));
+    CHECK(stopped.exit_code == 65);
+    CHECK_THAT(stopped.err, Catch::Contains("tile "));
+    CHECK_THAT(stopped.err, Catch::Contains("checksum") || Catch::Contains("damaged") ||
+                                Catch::Contains("does not match"));
+    const json some = d.simulate({"--allow-missing"});
+    CHECK(some["missing"] > 100);
+    CHECK(some["hits"] < whole["hits"]);
+
+    const Outcome found = test::citysplat({"verify", d.city, "--deep", "--json", "-q"});
+    CHECK(found.exit_code == 65);
+    CHECK(json::parse(found.out)["corrupt"].size() == 1);
+    CHECK(test::run_json(d.build_command())["tiles_built"] == 1);
+    CHECK(d.simulate()["digest"] == whole["digest"]);
+
+    std::filesystem::remove(d.largest_payload());
+    const Outcome missing = test::citysplat(d.command({"-q"}));
+    CHECK(missing.exit_code == 65);
+    CHECK_THAT(missing.err, Catch::Contains("tile "));
+    CHECK(test::run_json(d.build_command())["tiles_built"] == 1);
+    CHECK(d.simulate()["digest"] == whole["digest"]);
+}
+
+TEST_CASE("every format of scans is read back whole") {
+    Drive d;
+    for (const std::string format : {"las", "ply", "pcd", "xyz", "kitti"}) {
+        INFO(format);
+        // A KITTI sequence is read with its poses, the others as they are.
+        const json run = d.simulate({"--format", format, "--frame", format == "kitti" ? "sensor" : "world"});
+        CHECK(test::run_json({"info", d.out()})["points"] == run["hits"]);
+        CHECK(test::run_json({"compare", d.out(), "--reference", d.drive})["c2c_mean_m"] < 0.2);
+    }
+    const json kept = d.simulate({"--format", "las", "--keep-misses"});
+    CHECK(test::run_json({"info", d.out()})["points"] == kept["rays"]);
+    const json cloud = d.simulate({"--format", "las", "--accumulate", "--no-scans"});
+    CHECK(test::run_json({"info", d.out() + "/cloud.las"})["points"] == cloud["hits"]);
+}
+
+TEST_CASE("the city itself is a reference to compare with") {
+    Drive d;
+    d.simulate({"--format", "las"});
+    const json files = test::run_json({"compare", d.out(), "--reference", d.drive});
+    const json city = test::run_json({"compare", d.out(), "--reference", d.city});
+    CHECK(city["points"] == files["points"]);
+    // Points in the city are on the lattice: a quarter of a millimetre at most.
+    CHECK(city["c2c_mean_m"].get<double>() == Approx(files["c2c_mean_m"].get<double>()).margin(0.0002));
+}
+
+TEST_CASE("a scenario drives several sensors, each with output of its own") {
+    Drive d;
+    std::ofstream(d.dir / "own.toml") << test::citysplat({"sensors", "vlp-16", "-q"}).out;
+    std::ofstream(d.dir / "drive.toml") << "trajectory = \"drive/trajectory.tum\"\nseed = 9\n"
+                                           "[[sensor]]\nname = \"roof\"\nsensor = \"vlp-16\"\nrate_hz = 2\n"
+                                           "[[sensor]]\nname = \"own\"\nsensor = \"own.toml\"\nrate_hz = 2\n"
+                                           "mount_m = [1.0, 0.0, -0.5]\nnoise = false\nformat = \"pcd\"\n";
+    const json run = test::run_json(
+        {"simulate", d.city, "--scenario", d.dir / "drive.toml", "--out", d.dir / "both"}, {"sensors"});
+    REQUIRE(run["sensors"].size() == 2);
+    CHECK(run["sensors"][0]["digest"] == d.simulate({"--seed", "9"})["digest"]);
+    CHECK(test::run_json({"info", d.dir / "both/own"})["points"] == run["sensors"][1]["hits"]);
+}
+
+TEST_CASE("what a simulation cannot use is named") {
+    Drive d;
+    const auto fails = [&](const std::vector<std::string>& more, int code, const std::string& word) {
+        const Outcome outcome = test::citysplat(d.command(more));
+        INFO(outcome.err);
+        CHECK(outcome.exit_code == code);
+        CHECK_THAT(outcome.err, Catch::Contains(word));
+    };
+    CHECK_THAT(test::citysplat(d.command({}, "nosuch")).err, Catch::Contains("nosuch"));
+    fails({"--backend", "gpu"}, 69, "gpu");
+    fails({"--from", "1e9"}, 2, "no scan");
+    fails({"--resident", "lots"}, 2, "lots");
+    fails({"--hits", "99"}, 2, "99");
+}
