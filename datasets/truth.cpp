@@ -127,6 +127,12 @@ Pose Truth::true_pose(double gps_time) const {
     return pose;
 }
 
+Pose Truth::recorded_pose(double gps_time) const {
+    Pose pose = impl_->drive.recorded_pose_at(gps_time - Drive::kBegin_s);
+    pose.translation = pose.translation + impl_->file.options.origin_m;
+    return pose;
+}
+
 Vec3d Truth::without_localisation_error(Vec3d point, double gps_time) const {
     if (impl_->file.options.localisation_m == 0) return point;
     const double time_s = gps_time - Drive::kBegin_s;

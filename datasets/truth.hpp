@@ -53,6 +53,8 @@ class Truth {
     Vec3d without_localisation_error(Vec3d point, double gps_time) const;
     /// The scanner's true pose (body as in trajectory.tum).
     Pose true_pose(double gps_time) const;
+    /// What trajectory.tum says: with the localisation error.
+    Pose recorded_pose(double gps_time) const;
 
   private:
     struct Impl;

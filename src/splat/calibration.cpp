@@ -179,7 +179,7 @@ tiling::Calibration measure_calibration(const SplatParams& params, const ClassMa
     });
     result.mean_error_m = error.mean() / kParts * kLatticeStep_m;
 
-    if (params.resample && params.method != Method::basic) {
+    if (GenerationSettings(params, result).resamples()) {
         std::vector<Cell> some;
         for (const Cell& cell : cells)
             if (cell.hash(1) % kDensityShare == 0) some.push_back(cell);

@@ -17,16 +17,15 @@ GenerationSettings::GenerationSettings(const SplatParams& p, const tiling::Calib
         return {static_cast<std::int32_t>(std::max(3.0, k)),
                 static_cast<std::int32_t>(std::clamp(r, 1.0, double{kMaxReach}))};
     };
-    std::array<double, 4> factor = p.group_factor, error_factor = p.error_factor;
-    if (p.method == Method::descriptors)
-        factor[0] = factor[1] = error_factor[0] = error_factor[1] = p.planar_factor;
-    if (p.method == Method::basic) factor = error_factor = {1, 1, 1, 1};
     double widest = 1, largest_error = 1;
-    for (std::size_t g = 0; g < factor.size(); ++g) {
-        reaches[g] = reach(factor[g]);
-        error_steps[g] = error_factor[g] * error;
-        widest = std::max(widest, factor[g]);
-        largest_error = std::max(largest_error, error_factor[g]);
+    for (std::size_t g = 0; g < p.group_factor.size(); ++g) {
+        reaches[g] = reach(p.group_factor[g]);
+        error_steps[g] = p.error_factor[g] * error;
+        lateral_noise_steps[g] = p.lateral_noise[g] * error;
+        least_radius_steps[g] =
+            p.least_points[g] == 1 ? p.least_radius_m * static_cast<double>(kLatticePerMetre) : 0;
+        widest = std::max(widest, p.group_factor[g]);
+        largest_error = std::max(largest_error, p.error_factor[g]);
     }
     reaches[kPlainReach] = reach(1);
     error_steps[kPlainReach] = error;
@@ -36,11 +35,15 @@ GenerationSettings::GenerationSettings(const SplatParams& p, const tiling::Calib
 }
 
 std::int32_t GenerationSettings::widest_suppression() const {
-    return static_cast<std::int32_t>(std::ceil(params.suppression * widest_radius())) + 1;
+    double radius = widest_radius();
+    for (const double least : least_radius_steps) radius = std::max(radius, least);
+    return static_cast<std::int32_t>(std::ceil(params.suppression * radius)) + 1;
 }
 
 std::int32_t GenerationSettings::largest_shift() const {
-    return static_cast<std::int32_t>(std::ceil(std::min(error_steps[kWidestReach], double{kMaxReach}))) + 1;
+    // Along the normal by the mean error of the points, in the plane to the middle of them.
+    const double along = std::min(error_steps[kWidestReach], double{kMaxReach});
+    return static_cast<std::int32_t>(std::ceil(along)) + widest_radius() + 1;
 }
 
 CoveredEdge::CoveredEdge(const LatticeBox& covered, const TileFrame& frame) {
@@ -56,7 +59,7 @@ Generation generate(PointCloud& cloud, const GenerationTask& task, const Generat
     const CoveredEdge edge(task.covered, cloud.frame);
     const NeighbourIndex index(cloud.x, cloud.y, cloud.z, cloud.rank);
     const Surface surface = find_surface(cloud, index, edge, settings, task.keep_groups, cancel);
-    return select_splats({cloud, index, surface, edge, settings, task.observe}, cancel);
+    return select_splats({cloud, index, surface, edge, settings, task.observe, task.extents}, cancel);
 }
 
 }  // namespace citysplat::splat

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 /// One generation of splats from the points of a region: normals, growth, selection (§3.1–3.3 of the paper).
@@ -28,9 +29,16 @@ struct GenerationSettings {
 
     SplatParams params;
     std::array<Reach, 6> reaches;
-    std::array<double, 6> error_steps;  ///< bound of |ε| by reach class
-    std::int32_t mean_radius_steps;     ///< R̄
+    std::array<double, 6> error_steps;          ///< bound of |ε| by reach class
+    std::array<double, 4> least_radius_steps;   ///< of a splat, by group
+    std::array<double, 4> lateral_noise_steps;  ///< by group; 0: normals by PCA
+    std::int32_t mean_radius_steps;             ///< R̄
 
+    bool resamples() const { return params.resample && params.method != Method::basic; }
+    /// The first splats of this group are final.
+    bool first_stands(SplatGroup group) const {
+        return !resamples() || !params.resample_group[static_cast<std::size_t>(group)];
+    }
     std::int32_t widest_radius() const { return reaches[kWidestReach].radius; }
     /// How far a splat may keep other points from becoming seeds.
     std::int32_t widest_suppression() const;
@@ -55,6 +63,8 @@ struct GenerationTask {
     LatticeBox covered;        ///< every point of the city within this box (world steps) is in the cloud
     bool keep_groups = false;  ///< groups of the cloud are final even for `descriptors`
     bool observe = true;       ///< fill in intensity, range, incidence and number of points of the splats
+    /// Radius of the disc that each point stands for, by rank; empty: points are points.
+    std::span<const std::uint16_t> extents{};
 };
 
 Generation generate(PointCloud& cloud, const GenerationTask& task, const GenerationSettings& settings,

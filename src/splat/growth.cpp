@@ -54,13 +54,25 @@ bool Grower::is_known(std::uint32_t seed, const Neighbourhood& n, std::uint32_t 
     return true;
 }
 
-/// Puts the points before the stop into members_; returns the last of them. `sum` becomes the sum of their
-/// differences from the seed: whole numbers, exact.
-std::uint32_t Grower::find_members(std::uint32_t seed, const Neighbourhood& n, const Stop& stop, Vec3d& sum) {
+void Grower::MemberSums::add(Vec3d v, double extent) {
+    d = d + v;
+    xx += v.x * v.x, yy += v.y * v.y, zz += v.z * v.z;
+    xy += v.x * v.y, xz += v.x * v.z, yz += v.y * v.z;
+    extent2 += extent * extent;
+}
+
+double Grower::MemberSums::spread(Vec3d a, Vec3d b) const {
+    const Vec3d s{xx * b.x + xy * b.y + xz * b.z, xy * b.x + yy * b.y + yz * b.z,
+                  xz * b.x + yz * b.y + zz * b.z};
+    return dot(a, s);
+}
+
+/// Puts the points before the stop into members_.
+Grower::MemberSums Grower::find_members(std::uint32_t seed, const Neighbourhood& n, const Stop& stop) {
     members_.clear();
-    sum = {0, 0, 0};
+    MemberSums sums;
+    sums.last = seed;
     const SurfacePoint& s = surface_.points[seed];
-    std::uint32_t last = seed;
     std::uint64_t last_order = 0;
     for (std::size_t i = 0; i < n.point.size(); ++i) {
         if (n.distance2[i] > stop.distance2) continue;
@@ -68,54 +80,114 @@ std::uint32_t Grower::find_members(std::uint32_t seed, const Neighbourhood& n, c
         if (p.has(SurfacePoint::kOutlier) && n.point[i] != seed) continue;
         if (n.distance2[i] == stop.distance2 && p.rank >= stop.rank) continue;
         members_.push_back(n.point[i]);
-        sum = sum + difference(s, p);
+        sums.add(difference(s, p), extent_of(n.point[i]));
         const std::uint64_t order = std::uint64_t{n.distance2[i]} << 32 | p.rank;
-        if (order > last_order) last_order = order, last = n.point[i];
+        if (order > last_order) last_order = order, sums.last = n.point[i];
     }
-    return last;
+    return sums;
+}
+
+/// Radius of the full disc whose points spread as much as the members do across their narrow direction: a
+/// uniform disc of radius r has the variance r²/4 along any axis, and so has each member that stands for a
+/// disc. Half a disc — points at the edge of a wall — gives about r/2, a bar its half width.
+/// Infinite when the members of a surface are on a line: that says where the scanner looked, not how wide the
+/// surface is.
+double Grower::narrow_radius(std::uint32_t seed, const MemberSums& sums) const {
+    constexpr double kLine = 0.05;
+    const Vec3d normal = vec_cast<double>(surface_.points[seed].normal);
+    const auto count = static_cast<double>(members_.size());
+    const Vec3d axis = std::fabs(normal.z) < 0.9 ? Vec3d{0, 0, 1} : Vec3d{1, 0, 0};
+    const Vec3d u = normalized(axis - normal * dot(axis, normal)), v = cross(normal, u);
+    const double mean_u = dot(sums.d, u) / count, mean_v = dot(sums.d, v) / count;
+    const double own = 0.25 * sums.extent2 / count;
+    const double uu = sums.spread(u, u) / count - mean_u * mean_u + own,
+                 vv = sums.spread(v, v) / count - mean_v * mean_v + own,
+                 uv = sums.spread(u, v) / count - mean_u * mean_v;
+    const double middle = 0.5 * (uu + vv), half_gap = std::sqrt(0.25 * (uu - vv) * (uu - vv) + uv * uv);
+    const double narrow = std::max(0.0, middle - half_gap), wide = middle + half_gap;
+    const bool thin = settings_.least_radius_steps[group_of(seed)] > 0;
+    if (!thin && narrow <= kLine * wide) return std::numeric_limits<double>::infinity();
+    return 2.0 * std::sqrt(narrow);
+}
+
+/// Eq. 5 and 6: along the normal by the mean of ε, which is the normal times the mean difference; out to the
+/// farthest member. That disc sticks out over edges by up to its radius, so it is then fitted to its members.
+Grower::Disc Grower::fit_disc(std::uint32_t seed, const MemberSums& sums) const {
+    constexpr std::size_t kFewest = 4;  // with fewer points the spread says little
+    const Vec3d normal = vec_cast<double>(surface_.points[seed].normal);
+    const Vec3d mean = sums.d * (1.0 / static_cast<double>(members_.size()));
+    const Vec3d d = difference(surface_.points[seed], surface_.points[sums.last]);
+    const double height = dot(normal, d), extent = extent_of(seed);
+    const double grown = std::max(std::sqrt(std::max(0.0, dot(d, d) - height * height)), extent);
+    Disc disc{normal * dot(normal, mean), grown, grown};
+    const double fill = settings_.params.disc_fill[group_of(seed)];
+    if (fill > 0 && (members_.size() >= kFewest || extent > 0)) {
+        const double narrow = narrow_radius(seed, sums);
+        if (std::isfinite(narrow)) disc.centre = mean, disc.radius = std::min(grown, fill * narrow);
+    }
+    disc.radius = std::max(disc.radius, settings_.least_radius_steps[group_of(seed)]);
+    return disc;
+}
+
+/// Suppressed points lie near the seed and well inside the disc, so that what starts no splat is covered by
+/// one; and nearer than the stop, beyond which the seed is not certain of its neighbours.
+void Grower::suppress(std::uint32_t seed, const Neighbourhood& n, const Stop& stop, const Disc& disc,
+                      std::vector<std::uint32_t>& suppressed) const {
+    const double alpha = settings_.params.suppression;
+    const SurfacePoint& s = surface_.points[seed];
+    const Vec3d normal = vec_cast<double>(s.normal);
+    const double reach = alpha * std::max(disc.grown, disc.radius), inside = alpha * disc.radius;
+    const bool everywhere = settings_.params.disc_fill[group_of(seed)] == 0;
+    for (std::size_t i = 0; i < n.point.size(); ++i) {
+        if (n.distance2[i] >= stop.distance2 || n.distance2[i] > reach * reach) continue;
+        const Vec3d off = difference(s, surface_.points[n.point[i]]) - disc.centre;
+        const double height = dot(normal, off);
+        if (everywhere || dot(off, off) - height * height <= inside * inside)
+            suppressed.push_back(n.point[i]);
+    }
+}
+
+/// All that a splat of this seed might suppress, whatever it turns out to be.
+void Grower::suppress_all(std::uint32_t seed, const Neighbourhood& n,
+                          std::vector<std::uint32_t>& suppressed) const {
+    const double largest = std::max({std::sqrt(static_cast<double>(n.reach2)), extent_of(seed),
+                                     settings_.least_radius_steps[group_of(seed)]});
+    const double reach = settings_.params.suppression * largest;
+    for (std::size_t i = 0; i < n.point.size(); ++i)
+        if (n.distance2[i] <= reach * reach) suppressed.push_back(n.point[i]);
 }
 
 Growth Grower::grow(std::uint32_t seed, const Neighbourhood& n, std::vector<std::uint32_t>& suppressed) {
-    const double alpha = settings_.params.suppression;
-    const auto suppress_within = [&](double radius) {
-        const double limit2 = alpha * alpha * radius * radius;
-        for (std::size_t i = 0; i < n.point.size(); ++i)
-            if (n.distance2[i] <= limit2) suppressed.push_back(n.point[i]);
-    };
     const Stop stop = first_stop(seed, n);
     const bool stopped = stop.distance2 != kNoStop;
     if (!stopped && !n.whole) return {Growth::Fate::open, {}};
     // What lies behind the stop does not matter; what might lie before it does.
     if (!is_known(seed, n, stopped ? stop.distance2 : n.reach2)) {
         if (!n.whole) return {Growth::Fate::open, {}};
-        suppress_within(std::sqrt(static_cast<double>(n.reach2)));
+        suppress_all(seed, n, suppressed);
         return {Growth::Fate::unknown, {}};
     }
-    Vec3d sum;
-    const std::uint32_t last = find_members(seed, n, stop, sum);
-    if (members_.size() < static_cast<std::size_t>(settings_.params.least_points))
-        return {Growth::Fate::none, {}};
-
+    const MemberSums sums = find_members(seed, n, stop);
+    // A centre of the first generation stands for a splat, however few others are near it.
+    const std::size_t least = extents_.empty()
+                                  ? static_cast<std::size_t>(settings_.params.least_points[group_of(seed)])
+                                  : std::size_t{1};
+    if (members_.size() < least) return {Growth::Fate::none, {}};
+    const Disc disc = fit_disc(seed, sums);
     SeededSplat s{};
     s.seed = seed;
     s.normal = surface_.points[seed].normal;
     s.oriented = surface_.points[seed].has(SurfacePoint::kOriented);
-    const Vec3d normal = vec_cast<double>(s.normal);
-    // Eq. 5: the mean of ε is the normal times the mean difference. Eq. 6: the farthest member, projected.
-    const double shift = dot(normal, sum) / static_cast<double>(members_.size());
-    const Vec3d d = difference(surface_.points[seed], surface_.points[last]);
-    const double height = dot(normal, d);
-    const double radius = std::sqrt(std::max(0.0, dot(d, d) - height * height));
-    s.splat.radius = static_cast<std::uint16_t>(std::min(radius + 0.5, 65535.0));
+    s.splat.radius = static_cast<std::uint16_t>(std::min(disc.radius + 0.5, 65535.0));
     if (s.splat.radius == 0) return {Growth::Fate::none, {}};
-    s.splat.x = cloud_.x[seed] + nearest(shift * normal.x);
-    s.splat.y = cloud_.y[seed] + nearest(shift * normal.y);
-    s.splat.z = cloud_.z[seed] + nearest(shift * normal.z);
-    s.splat.normal = pack_normal(normal);
+    s.splat.x = cloud_.x[seed] + nearest(disc.centre.x);
+    s.splat.y = cloud_.y[seed] + nearest(disc.centre.y);
+    s.splat.z = cloud_.z[seed] + nearest(disc.centre.z);
+    s.splat.normal = pack_normal(vec_cast<double>(s.normal));
     s.splat.label = cloud_.attributes[seed].label;
     s.splat.group = cloud_.group[seed];
-    if (observe_) add_observations(s);
-    suppress_within(static_cast<double>(s.splat.radius));
+    if (observe_ || settings_.first_stands(s.splat.group)) add_observations(s);
+    suppress(seed, n, stop, disc, suppressed);
     return {Growth::Fate::splat, s};
 }
 

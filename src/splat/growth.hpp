@@ -29,12 +29,26 @@ struct Neighbourhood {
     bool whole;
 };
 
+/// What splats grow from.
+struct GrowthInput {
+    const PointCloud& cloud;
+    const Surface& surface;
+    const CoveredEdge& edge;
+    const GenerationSettings& settings;
+    bool observe;
+    std::span<const std::uint16_t> extents;  ///< as in GenerationTask
+};
+
 /// Grows splats. One per thread: it keeps buffers.
 class Grower {
   public:
-    Grower(const PointCloud& cloud, const Surface& surface, const CoveredEdge& edge,
-           const GenerationSettings& settings, bool observe)
-        : cloud_(cloud), surface_(surface), edge_(edge), settings_(settings), observe_(observe) {}
+    explicit Grower(const GrowthInput& input)
+        : cloud_(input.cloud),
+          surface_(input.surface),
+          edge_(input.edge),
+          settings_(input.settings),
+          observe_(input.observe),
+          extents_(input.extents) {}
 
     /// Appends to `suppressed` the points that the splat — or any splat that might grow, when unknown — would
     /// keep from being seeds, the seed itself included.
@@ -45,9 +59,35 @@ class Grower {
     struct Stop {
         std::uint32_t distance2, rank;
     };
+    /// Sums over the members of d = member − seed, and of the squares of their extents: whole numbers, exact.
+    struct MemberSums {
+        Vec3d d{0, 0, 0};
+        double xx = 0, yy = 0, zz = 0, xy = 0, xz = 0, yz = 0;
+        double extent2 = 0;
+        std::uint32_t last;  ///< the farthest member
+
+        void add(Vec3d difference, double extent);
+        double spread(Vec3d a, Vec3d b) const;  ///< sum of (d·a)(d·b)
+    };
+    /// A disc relative to its seed.
+    struct Disc {
+        Vec3d centre;
+        double radius;
+        double grown;  ///< how far its points reach from the seed
+    };
     Stop first_stop(std::uint32_t seed, const Neighbourhood& n) const;
     bool is_known(std::uint32_t seed, const Neighbourhood& n, std::uint32_t reach2) const;
-    std::uint32_t find_members(std::uint32_t seed, const Neighbourhood& n, const Stop& stop, Vec3d& sum);
+    MemberSums find_members(std::uint32_t seed, const Neighbourhood& n, const Stop& stop);
+    Disc fit_disc(std::uint32_t seed, const MemberSums& sums) const;
+    double narrow_radius(std::uint32_t seed, const MemberSums& sums) const;
+    double extent_of(std::uint32_t point) const {
+        return extents_.empty() ? 0.0 : static_cast<double>(extents_[cloud_.rank[point]]);
+    }
+    std::size_t group_of(std::uint32_t point) const { return static_cast<std::size_t>(cloud_.group[point]); }
+    void suppress(std::uint32_t seed, const Neighbourhood& n, const Stop& stop, const Disc& disc,
+                  std::vector<std::uint32_t>& suppressed) const;
+    void suppress_all(std::uint32_t seed, const Neighbourhood& n,
+                      std::vector<std::uint32_t>& suppressed) const;
     void add_observations(SeededSplat& s);
 
     const PointCloud& cloud_;
@@ -55,6 +95,7 @@ class Grower {
     const CoveredEdge& edge_;
     const GenerationSettings& settings_;
     const bool observe_;
+    const std::span<const std::uint16_t> extents_;
     std::vector<std::uint32_t> members_;  ///< of the splat being grown
     std::vector<std::uint16_t> intensities_;
 };

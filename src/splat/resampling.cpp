@@ -18,6 +18,7 @@ SplatCentres::SplatCentres(const Generation& generation, const PointCloud& cloud
     : frame_(cloud.frame), settings_(settings) {
     centres_.reserve(generation.splats.size());
     for (const SeededSplat& s : generation.splats) {
+        if (settings.first_stands(s.splat.group)) continue;
         const PointAttributes& a = cloud.attributes[s.seed];
         centres_.push_back({{s.splat.x, s.splat.y, s.splat.z, s.splat.label, a.intensity, 0, a.sensor_dx,
                              a.sensor_dy, a.sensor_dz},
@@ -153,6 +154,7 @@ ResampledPoints SplatCentres::resample(const LatticeBox& complete, double mean_d
     for (const Centre& c : all) {
         result.points.push_back(c.point);
         result.groups.push_back(c.group);
+        result.radii.push_back(c.radius);
     }
     return result;
 }

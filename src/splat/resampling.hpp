@@ -14,9 +14,11 @@ namespace citysplat::splat {
 struct ResampledPoints {
     std::vector<TilePoint> points;
     std::vector<SplatGroup> groups;
+    std::vector<std::uint16_t> radii;  ///< of the splats they are centres of; for midpoints of one end's
 };
 
-/// Centres of splats, as points that carry what their splats know. Sorted by position; of several splats with
+/// Centres of splats of the groups that are resampled, as points that carry what their splats know. Sorted by
+/// position; of several splats with
 /// the same centre the first in canonical order stays.
 class SplatCentres {
   public:

@@ -25,6 +25,40 @@ std::optional<Method> method_from(std::string_view name) {
     return std::nullopt;
 }
 
+SplatParams SplatParams::of(Method method) {
+    if (method == Method::basic) return paper(method);
+    SplatParams p;
+    p.method = method;
+    if (method == Method::descriptors) {
+        p.group_factor[0] = p.group_factor[1] = 1.5;
+        p.resample_group[2] = true;  // a scan line on a wall is linear, too
+    }
+    return p;
+}
+
+SplatParams SplatParams::paper(Method method) {
+    SplatParams p;
+    p.method = method;
+    switch (method) {
+        case Method::basic:
+            p.group_factor = {1, 1, 1, 1};
+            break;
+        case Method::adaptive:
+            p.group_factor = {3, 1, 0.33, 0.25};
+            break;
+        case Method::descriptors:
+            p.group_factor = {2, 2, 0.33, 0.25};
+            break;
+    }
+    p.error_factor = p.group_factor;
+    p.suppression = 0.2;
+    p.resample = method != Method::basic;
+    p.resample_group = {true, true, true, true};
+    p.least_points = {2, 2, 2, 2};
+    p.disc_fill = p.lateral_noise = {0, 0, 0, 0};
+    return p;
+}
+
 namespace {
 
 void require(bool holds, const char* field, const char* rule) {
@@ -42,11 +76,14 @@ void SplatParams::validate() const {
         require(within(factor, 0.01, 5), "group_factor", "from 0.01 to 5");
     for (const double factor : error_factor)
         require(within(factor, 0.01, 10), "error_factor", "from 0.01 to 10");
-    require(within(planar_factor, 0.01, 5), "planar_factor", "from 0.01 to 5");
     require(within(smoothness, -1, 1), "smoothness", "from -1 to 1");
     require(within(suppression, 0, 1), "suppression", "from 0 to 1");
     require(within(denoise_sigmas, 0, 1000), "denoise_sigmas", "from 0 (off) to 1000");
-    require(least_points >= 2 && least_points <= 100, "least_points", "from 2 to 100");
+    for (const int least : least_points) require(least >= 1 && least <= 100, "least_points", "from 1 to 100");
+    require(within(least_radius_m, 0.001, 0.1), "least_radius_m", "from 0.001 to 0.1");
+    for (const double fill : disc_fill) require(within(fill, 0, 10), "disc_fill", "from 0 (off) to 10");
+    for (const double noise : lateral_noise)
+        require(within(noise, 0, 10), "lateral_noise", "from 0 (off) to 10");
     require(within(radius_cap_m, 0.01, 1.5), "radius_cap_m", "from 0.01 to 1.5");
 }
 
@@ -54,8 +91,12 @@ void SplatParams::add_to(Hasher& hasher) const {
     hasher.text(to_string(method)).number(neighbours);
     for (const double factor : group_factor) hasher.number(factor);
     for (const double factor : error_factor) hasher.number(factor);
-    hasher.number(planar_factor).number(smoothness).number(suppression).number(denoise_sigmas);
-    hasher.number(resample).number(least_points).number(radius_cap_m);
+    hasher.number(smoothness).number(suppression).number(denoise_sigmas).number(resample);
+    for (const bool takes_part : resample_group) hasher.number(takes_part);
+    for (const int least : least_points) hasher.number(least);
+    for (const double fill : disc_fill) hasher.number(fill);
+    for (const double noise : lateral_noise) hasher.number(noise);
+    hasher.number(least_radius_m).number(radius_cap_m);
 }
 
 }  // namespace citysplat::splat

@@ -18,25 +18,37 @@ std::string_view to_string(Method method);
 /// Nothing when the name is none of basic, adaptive, descriptors.
 std::optional<Method> method_from(std::string_view name);
 
-/// Parameters of AdaSplats ("the paper": Richa et al., Remote Sensing 2022, 14, 6262), with its values as
-/// defaults except where a field says otherwise. Every field changes results and is part of the tiles' key.
+/// Parameters of AdaSplats ("the paper": Richa et al., Remote Sensing 2022, 14, 6262). Every field changes
+/// results and is part of the tiles' key. Arrays are by group, in the order of SplatGroup. The fields hold
+/// the values for `adaptive`; use of() for the other methods and paper() for what the paper says. Why the two
+/// differ: docs/adr/0303-departures-from-the-paper.md.
 struct SplatParams {
     Method method = Method::adaptive;
-    int neighbours = 40;  ///< K
-    /// Factors on K and R̄ by group, in the order of SplatGroup. Used by `adaptive`; `descriptors` takes the
-    /// last two from here and `planar_factor` for both ground and surface.
-    std::array<double, 4> group_factor{3.0, 1.0, 0.33, 0.25};
-    /// Factors on Ē by group. The paper has 3, 1, 0.33, 0.25; why not here:
-    /// docs/adr/0303-departures-from-the-paper.md.
-    std::array<double, 4> error_factor{3.0, 1.5, 1.0, 1.0};
-    double planar_factor = 2.0;
+    int neighbours = 40;                                       ///< K
+    std::array<double, 4> group_factor{1.5, 1.0, 0.33, 0.25};  ///< on K and R̄
+    std::array<double, 4> error_factor{3.0, 3.0, 3.0, 3.0};    ///< on Ē
     double smoothness = 0.6;  ///< β: least cosine between the normals of a splat and of a point it takes in
-    /// α: points within α·r of a splat's seed start no splat of their own. The paper has 0.2; see the record.
-    double suppression = 0.5;
+    /// α: points within α·r of a splat's seed, and within α·r of its centre, start no splat of their own.
+    double suppression = 0.6;
     double denoise_sigmas = 3;  ///< 0 switches denoising off
     bool resample = true;       ///< §3.4: even out the density and generate a second time
-    int least_points = 2;       ///< a splat of fewer points is not kept
+    /// Groups that take part in resampling; the first splats of the others stand.
+    std::array<bool, 4> resample_group{true, true, false, false};
+    /// A splat of fewer points is not kept. Where 1 is enough, a splat has at least `least_radius_m`.
+    std::array<int, 4> least_points{4, 4, 1, 1};
+    double least_radius_m = 0.01;
+    /// Discs are centred on their points and end where the points do: their radius is at most this times that
+    /// of a full disc with the same spread across its narrow direction. 0: as the paper (eq. 5 and 6).
+    std::array<double, 4> disc_fill{0.95, 0.95, 1.1, 1.1};
+    /// Where this is not 0 the normal is that of the plane that predicts the ranges best, with so much noise
+    /// across the rays, in units of Ē: thin things turn to the sensor. 0: PCA.
+    std::array<double, 4> lateral_noise{0, 0, 0.5, 0.5};
     double radius_cap_m = 1.5;  ///< neighbourhoods count as at most this wide in the mean R̄
+
+    /// Our values for a method.
+    static SplatParams of(Method method);
+    /// The paper's values for a method.
+    static SplatParams paper(Method method);
 
     /// Throws ConfigError naming the field.
     void validate() const;

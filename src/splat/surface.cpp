@@ -51,6 +51,26 @@ Oriented orient(const PlaneFit& fit, const PointAttributes& a) {
     return {down ? -n : n, false};
 }
 
+/// The normal of the plane that predicts the ranges of a neighbourhood best. Ranges are noisy, directions
+/// hardly: a bar of a few points, whose noise along the rays exceeds its width, has its least spread *across*
+/// the view, and PCA would turn it edge-on. Least squares along the ray s instead of total least squares
+/// gives n ∝ (C + ν²)⁻¹ s, with the covariance C and a little noise ν across the rays. For a wide plane both
+/// agree; a line gets the normal that looks at the sensor, a lone point looks at it.
+Vec3d facing_normal(const Moments& m, Vec3d to_sensor, double noise) {
+    const auto n = static_cast<double>(m.count);
+    const double ridge = noise * noise;
+    const double xx = (m.sum_xx - m.sum_x * m.sum_x / n) / n + ridge,
+                 yy = (m.sum_yy - m.sum_y * m.sum_y / n) / n + ridge,
+                 zz = (m.sum_zz - m.sum_z * m.sum_z / n) / n + ridge,
+                 xy = (m.sum_xy - m.sum_x * m.sum_y / n) / n, xz = (m.sum_xz - m.sum_x * m.sum_z / n) / n,
+                 yz = (m.sum_yz - m.sum_y * m.sum_z / n) / n;
+    // The inverse is the adjugate but for a positive factor.
+    const double a_xy = xz * yz - xy * zz, a_xz = xy * yz - xz * yy, a_yz = xy * xz - xx * yz;
+    const Vec3d row_x{yy * zz - yz * yz, a_xy, a_xz}, row_y{a_xy, xx * zz - xz * xz, a_yz},
+        row_z{a_xz, a_yz, xx * yy - xy * xy};
+    return normalized(Vec3d{dot(row_x, to_sensor), dot(row_y, to_sensor), dot(row_z, to_sensor)});
+}
+
 std::uint16_t kind_of(const PointCloud& cloud, std::size_t i, Method method) {
     switch (method) {
         case Method::basic:
@@ -94,8 +114,13 @@ Surface find_surface(PointCloud& cloud, const NeighbourIndex& index, const Cover
         for (std::size_t i = begin; i < end; ++i) {
             const PlaneFit& fit = w.fits[i - begin];
             const bool known = edge.encloses(cloud.x[i], cloud.y[i], w.moments[i - begin].reach2);
-            const Oriented o = orient(fit, cloud.attributes[i]);
             if (by_shape && !keep_groups) cloud.group[i] = shape_group(fit);
+            const double noise = settings.lateral_noise_steps[static_cast<std::size_t>(cloud.group[i])];
+            const PointAttributes& a = cloud.attributes[i];
+            const bool facing = noise > 0 && a.has_sensor() && dot(a.to_sensor(), a.to_sensor()) > 0;
+            const Oriented o = facing
+                                   ? Oriented{facing_normal(w.moments[i - begin], a.to_sensor(), noise), true}
+                                   : orient(fit, a);
             const int flags = (known ? SurfacePoint::kKnown : 0) | (o.known ? SurfacePoint::kOriented : 0) |
                               (is_outlier(fit, settings.params.denoise_sigmas) ? SurfacePoint::kOutlier : 0);
             surface.points[i] = {cloud.x[i],

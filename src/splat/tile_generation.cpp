@@ -28,15 +28,14 @@ std::int64_t wider_halo(const tiling::Region& region, const GenerationSettings& 
     return std::max(halo + halo / 2, halo + 2 * std::int64_t{settings.widest_radius()});
 }
 
+template <class Keep>
 void keep_core(const Generation& generation, const PointCloud& cloud, const LatticeBox& core,
-               std::vector<Splat>& out) {
+               std::vector<Splat>& out, const Keep& keep) {
     for (const SeededSplat& s : generation.splats) {
         const LatticePoint p = cloud.world(s.seed);
-        if (core.contains(p.x, p.y)) out.push_back(s.splat);
+        if (core.contains(p.x, p.y) && keep(s.splat.group)) out.push_back(s.splat);
     }
 }
-
-bool resamples(const SplatParams& params) { return params.resample && params.method != Method::basic; }
 
 }  // namespace
 
@@ -45,7 +44,7 @@ FirstGeneration generate_first(const tiling::Region& region, const ClassMap& cla
     FirstGeneration first;
     first.cloud = make_point_cloud(region.frame, region.points, {}, classes);
     first.generation =
-        generate(first.cloud, {region.covered, false, !resamples(settings.params)}, settings, cancel);
+        generate(first.cloud, {region.covered, false, !settings.resamples(), {}}, settings, cancel);
     first.decided_steps = decided_around(region.core, region.covered, first.cloud, first.generation);
     return first;
 }
@@ -55,11 +54,12 @@ TileSplats make_tile_splats(const tiling::Region& region, const ClassMap& classe
                             const CancelToken& cancel) {
     TileSplats result;
     FirstGeneration first = generate_first(region, classes, settings, cancel);
-    if (!resamples(settings.params)) {
+    const auto stands = [&](SplatGroup group) { return settings.first_stands(group); };
+    if (!settings.resamples()) {
         if (first.decided_steps < 0)
             result.wanted_halo_steps = wider_halo(region, settings);
         else
-            keep_core(first.generation, first.cloud, region.core, result.splats);
+            keep_core(first.generation, first.cloud, region.core, result.splats, stands);
         return result;
     }
 
@@ -73,24 +73,23 @@ TileSplats make_tile_splats(const tiling::Region& region, const ClassMap& classe
     }
     ResampledPoints resampled;
     {
+        keep_core(first.generation, first.cloud, region.core, result.splats, stands);
         const SplatCentres centres(first.generation, first.cloud, settings);
         first = {};
         resampled = centres.resample(region.core.widened(densities), mean_density, cancel);
     }
     PointCloud cloud = make_point_cloud(region.frame, resampled.points, resampled.groups, classes);
     const LatticeBox covered = region.core.widened(complete);
-    const Generation second = generate(cloud, {covered, true, true}, settings, cancel);
-    if (decided_around(region.core, covered, cloud, second) < 0)
-        result.wanted_halo_steps = wider_halo(region, settings);
-    else
-        keep_core(second, cloud, region.core, result.splats);
+    const Generation second = generate(cloud, {covered, true, true, resampled.radii}, settings, cancel);
+    if (decided_around(region.core, covered, cloud, second) < 0) return {wider_halo(region, settings), {}};
+    keep_core(second, cloud, region.core, result.splats, [](SplatGroup) { return true; });
     return result;
 }
 
 std::int64_t initial_halo(const GenerationSettings& settings) {
     const std::int64_t generation =
         2 * std::int64_t{settings.widest_radius()} + 4 * std::int64_t{settings.widest_suppression()};
-    if (!resamples(settings.params)) return generation;
+    if (!settings.resamples()) return generation;
     return 2 * generation + settings.largest_shift() + 2 * std::int64_t{settings.mean_radius_steps};
 }
 

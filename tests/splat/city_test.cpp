@@ -12,8 +12,7 @@ using namespace citysplat::splat;
 namespace {
 
 test::CityMaker splat_maker(Method method, double points_per_m2, bool resample = true) {
-    SplatParams params;
-    params.method = method;
+    SplatParams params = SplatParams::of(method);
     params.resample = resample;
     return {
         [params] { return std::make_unique<SplatProcessor>(params, ClassMap::load("synthetic")); },

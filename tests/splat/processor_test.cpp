@@ -51,8 +51,7 @@ void require_sane(const SplatTile& tile) {
 
 TEST_CASE("degenerate clouds give a defined model without a NaN") {
     for (const Method method : {Method::basic, Method::adaptive, Method::descriptors}) {
-        SplatParams params;
-        params.method = method;
+        const SplatParams params = SplatParams::of(method);
         INFO(to_string(method));
         CHECK(build_whole({at(5, 5, 5)}, params).empty());
         require_sane(build_whole({at(0, 0, 0), at(100, 0, 0)}, params));

@@ -55,8 +55,7 @@ void check_tile_sizes(const MemoryCity& city, std::initializer_list<double> tile
     for (const Method method : {Method::basic, Method::adaptive, Method::descriptors})
         for (const bool resample : {false, true}) {
             if (method == Method::basic && resample) continue;
-            SplatParams params;
-            params.method = method;
+            SplatParams params = SplatParams::of(method);
             params.resample = resample;
             INFO(to_string(method) << (resample ? ", resampled" : ""));
             const SplatProcessor processor = calibrated(params, city);

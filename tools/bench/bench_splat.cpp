@@ -80,8 +80,7 @@ int main(int argc, char** argv) {
             if (method == splat::Method::basic && resample) continue;
             if (argc > 3 && splat::to_string(method) != argv[3]) continue;
             if (argc > 4 && resample != (std::string(argv[4]) == "resample")) continue;
-            splat::SplatParams params;
-            params.method = method;
+            splat::SplatParams params = splat::SplatParams::of(method);
             params.resample = resample;
             splat::SplatProcessor processor(params, ClassMap::load("synthetic"));
             Progress quiet;

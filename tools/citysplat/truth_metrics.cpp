@@ -29,7 +29,8 @@ std::vector<std::unique_ptr<PointFile>> open_all(std::span<const InputSource> so
     return files;
 }
 
-/// A ray of the survey and the true surface it met.
+/// A ray of the survey, from where the trajectory says it was fired, and the true surface it met. The model
+/// lies where the trajectory put the points; range and angle of the encounter are the same there as in truth.
 struct SurveyRay {
     sim::Ray ray;
     double range_m, cosine;
@@ -38,17 +39,19 @@ struct SurveyRay {
 
 std::vector<SurveyRay> survey_rays(const PointBatch& batch, double share, std::uint64_t key,
                                    const synth::Truth& truth) {
-    std::vector<synth::Truth::WorldRay> rays;
+    std::vector<synth::Truth::WorldRay> rays, recorded_rays;
     std::vector<double> recorded;
     for (std::size_t i = 0; i < batch.size(); ++i) {
         if (rng::uniform(key, i) >= share) continue;
         const double time = batch.gps_time[i];
-        const Vec3d origin = truth.true_pose(time).translation;
-        const Vec3d to =
-            truth.without_localisation_error({batch.x[i], batch.y[i], batch.z[i]}, time) - origin;
+        const Vec3d point{batch.x[i], batch.y[i], batch.z[i]};
+        const Vec3d origin = truth.true_pose(time).translation,
+                    recorded_origin = truth.recorded_pose(time).translation;
+        const Vec3d to = truth.without_localisation_error(point, time) - origin;
         const double range = length(to);
         if (!(range > 0.5 && range < 200)) continue;
         rays.push_back({origin, to * (1 / range)});
+        recorded_rays.push_back({recorded_origin, normalized(point - recorded_origin)});
         recorded.push_back(range);
     }
     std::vector<synth::Truth::Hit> hits(rays.size());
@@ -57,7 +60,7 @@ std::vector<SurveyRay> survey_rays(const PointBatch& batch, double share, std::u
     for (std::size_t i = 0; i < rays.size(); ++i) {
         if (!hits[i].found || std::fabs(hits[i].range_m - recorded[i]) > kSameSurface_m) continue;
         const double cosine = std::fabs(dot(hits[i].normal, rays[i].direction));
-        result.push_back({{rays[i].origin, vec_cast<float>(rays[i].direction), 0.0f,
+        result.push_back({{recorded_rays[i].origin, vec_cast<float>(recorded_rays[i].direction), 0.0f,
                            static_cast<float>(hits[i].range_m + 5)},
                           hits[i].range_m,
                           cosine,
@@ -149,12 +152,12 @@ CoverageByClass coverage(const tiling::TileSource& city, const sim::Tracer& trac
                 });
             }
             for (std::size_t i = 0; i < rays.size(); ++i) {
-                const bool found =
-                    hits[i].exists() &&
-                    std::fabs(hits[i].range_m - survey[i].range_m) * survey[i].cosine <= kCovered_m;
+                const double off_m = (hits[i].range_m - survey[i].range_m) * survey[i].cosine;
+                const bool found = hits[i].exists() && std::fabs(off_m) <= kCovered_m;
                 for (Coverage* c : {&result.all, &result.classes[survey[i].label]}) {
                     ++c->rays;
                     c->covered += found;
+                    c->hidden += hits[i].exists() && off_m < -kCovered_m;
                 }
             }
             stage.advance(batch.size());

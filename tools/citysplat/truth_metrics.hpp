@@ -27,16 +27,22 @@ sim::DistancesByClass distance_to_truth(std::span<const InputSource> simulated, 
 
 struct Coverage {
     std::uint64_t rays = 0, covered = 0;
-    double share() const { return rays == 0 ? 0 : static_cast<double>(covered) / static_cast<double>(rays); }
+    std::uint64_t hidden = 0;  ///< the ray met something nearer; what is neither is a hole
+    double share() const { return share_of(covered); }
+    double hidden_share() const { return share_of(hidden); }
+    double hole_share() const { return share_of(rays - covered - hidden); }
+    double share_of(std::uint64_t n) const {
+        return rays == 0 ? 0 : static_cast<double>(n) / static_cast<double>(rays);
+    }
 };
 struct CoverageByClass {
     Coverage all;
     std::map<std::uint16_t, Coverage> classes;  ///< of the true surface
 };
 
-/// Casts the survey's own rays again: from the scanner's true position through a sample of about `rays`
-/// points of the drive. Of those that met a static surface, covered are the ones for which the model's
-/// surface lies within kCovered_m, measured along the true normal.
+/// Casts the survey's own rays again: from the scanner's recorded position through a sample of about `rays`
+/// points of the drive. Of those that met a static surface, covered are the ones whose first hit in the model
+/// lies within kCovered_m of it, measured along the true normal.
 CoverageByClass coverage(const tiling::TileSource& city, const sim::Tracer& tracer,
                          std::span<const InputSource> drive, const synth::Truth& truth, std::uint64_t rays,
                          std::uint64_t budget_bytes, const CancelToken& cancel, Progress& progress);

@@ -40,6 +40,12 @@ struct BuildFlags {
 struct Recipe {
     splat::SplatParams params;
     ClassMap classes;
+
+    void use(splat::Method method) {
+        const bool resample = params.resample;
+        params = splat::SplatParams::of(method);
+        params.resample = resample;
+    }
 };
 
 Recipe recipe_of(const BuildFlags& flags) {
@@ -51,18 +57,17 @@ Recipe recipe_of(const BuildFlags& flags) {
             const json before = json::parse(latest->parameters, nullptr, false);
             if (!before.is_object())
                 throw CorruptionError(paths.catalog().string() + ": the parameters of the city are damaged");
-            recipe.params.method =
-                splat::method_from(before.value("method", "adaptive")).value_or(splat::Method::adaptive);
+            recipe.params = splat::SplatParams::of(
+                splat::method_from(before.value("method", "adaptive")).value_or(splat::Method::adaptive));
             recipe.params.resample = before.value("resample", true);
             if (!latest->classes.empty()) recipe.classes = ClassMap::parse(latest->classes, flags.city);
             known_method = true;
         }
     if (!flags.classes.empty()) recipe.classes = ClassMap::load(flags.classes);
     if (!flags.method.empty())
-        recipe.params.method = *splat::method_from(flags.method);
+        recipe.use(*splat::method_from(flags.method));
     else if (!known_method)
-        recipe.params.method =
-            recipe.classes.classes().empty() ? splat::Method::descriptors : splat::Method::adaptive;
+        recipe.use(recipe.classes.classes().empty() ? splat::Method::descriptors : splat::Method::adaptive);
     if (recipe.params.method == splat::Method::adaptive && recipe.classes.classes().empty())
         throw UsageError(
             "--method adaptive sorts points by their class: give the map of the data set with --classes, "

@@ -48,18 +48,14 @@ class Report {
             of_class(label)["ghosts"] = statistics.share_above(kGhost_m);
     }
     void coverage(const CoverageByClass& c) {
-        json_["coverage"] = c.all.share();
-        json_["coverage_rays"] = c.all.rays;
-        for (const auto& [label, part] : c.classes) {
-            of_class(label)["coverage"] = part.share();
-            of_class(label)["coverage_rays"] = part.rays;
-        }
+        put(json_, c.all);
+        for (const auto& [label, part] : c.classes) put(of_class(label), part);
     }
     const nlohmann::json& json() const { return json_; }
 
     std::string text() const {
-        std::string out =
-            line("class", "points", "C2C mean", "C2C p95", "truth mean", "truth p95", "ghosts", "coverage");
+        std::string out = line("class", "points", "C2C mean", "C2C p95", "truth mean", "truth p95", "ghosts",
+                               "coverage", "holes", "hidden");
         out += row("all", json_);
         for (const auto& [name, of] : json_["classes"].items()) out += row(name, of);
         return out;
@@ -71,6 +67,12 @@ class Report {
         of[prefix + "_p95_m"] = s.quantile_m(0.95);
         of[prefix + "_max_m"] = s.max_m();
     }
+    static void put(nlohmann::json& of, const Coverage& c) {
+        of["coverage"] = c.share();
+        of["coverage_rays"] = c.rays;
+        of["hidden"] = c.hidden_share();
+        of["holes"] = c.hole_share();
+    }
     nlohmann::json& of_class(std::uint16_t label) {
         const auto& known = classes_.classes();
         const std::string name =
@@ -80,7 +82,7 @@ class Report {
     template <class... T>
     static std::string line(T... fields) {
         char buffer[256];
-        std::snprintf(buffer, sizeof buffer, "%-18s %12s %10s %10s %11s %10s %9s %9s\n", fields...);
+        std::snprintf(buffer, sizeof buffer, "%-18s %12s %10s %10s %11s %10s %9s %9s %8s %8s\n", fields...);
         return buffer;
     }
     static std::string row(const std::string& name, const nlohmann::json& of) {
@@ -94,7 +96,8 @@ class Report {
                     number("c2c_mean_m", "%.2f cm", 100).c_str(), number("c2c_p95_m", "%.2f cm", 100).c_str(),
                     number("truth_mean_m", "%.2f cm", 100).c_str(),
                     number("truth_p95_m", "%.2f cm", 100).c_str(), number("ghosts", "%.3f %%", 100).c_str(),
-                    number("coverage", "%.2f %%", 100).c_str());
+                    number("coverage", "%.2f %%", 100).c_str(), number("holes", "%.2f %%", 100).c_str(),
+                    number("hidden", "%.2f %%", 100).c_str());
     }
 
     const ClassMap& classes_;

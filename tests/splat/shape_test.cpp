@@ -1,0 +1,161 @@
+#include "core/class_map.hpp"
+#include "memory_city.hpp"
+#include "splat/splat_processor.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+
+using namespace citysplat;
+using namespace citysplat::splat;
+using test::MemoryCity;
+using test::WorldPoint;
+
+/// What the discs of edges, bars and lone returns look like.
+namespace {
+
+constexpr std::uint16_t kBuilding = 1, kFence = 2, kPole = 5;
+constexpr tiling::Calibration kUsualMeans{0.15, 0.01, 7, 1};
+
+WorldPoint seen_from(Vec3d place_m, Vec3d sensor_m, std::uint16_t label) {
+    const auto steps = [](double m) { return static_cast<std::int16_t>(std::lround(m * 64)); };
+    WorldPoint p;
+    p.place = {to_lattice(place_m.x), to_lattice(place_m.y), to_lattice(place_m.z)};
+    p.label = label;
+    p.sensor_dx = steps(sensor_m.x - place_m.x);
+    p.sensor_dy = steps(sensor_m.y - place_m.y);
+    p.sensor_dz = steps(sensor_m.z - place_m.z);
+    return p;
+}
+
+/// A normal deviate in metres, along y: the direction the sensor of these tests looks in.
+double noise(std::uint64_t i) {
+    double sum = -6;
+    for (std::uint64_t k = 0; k < 12; ++k) sum += rng::uniform(99, 12 * i + k);
+    return 0.012 * sum;
+}
+
+struct WorldDisc {
+    Vec3d centre, normal;
+    double radius;
+};
+
+std::vector<WorldDisc> discs_of(const std::vector<WorldPoint>& points, const SplatParams& params) {
+    const MemoryCity city(points);
+    SplatProcessor processor(params, ClassMap::load("synthetic"));
+    processor.set_calibration(kUsualMeans);
+    const auto out = processor.process(city.read(city.bounds(), to_lattice(20)), CancelToken());
+    REQUIRE(out.certified());
+    const TileFrame frame = out.splats.frame();
+    const Vec3d origin{static_cast<double>(frame.x_m), static_cast<double>(frame.y_m),
+                       static_cast<double>(frame.z_m)};
+    std::vector<WorldDisc> discs;
+    for (std::size_t i = 0; i < out.splats.size(); ++i) {
+        const Disc d = out.splats.disc(i);
+        discs.push_back(
+            {origin + vec_cast<double>(d.centre), vec_cast<double>(d.normal), static_cast<double>(d.radius)});
+    }
+    return discs;
+}
+
+/// A wall in the plane y = 0 that ends at x = 0, seen from 10 m.
+std::vector<WorldPoint> half_a_wall() {
+    std::vector<WorldPoint> wall;
+    for (std::uint64_t i = 0; i < 4000; ++i)
+        wall.push_back(seen_from({rng::uniform(1, i, -1, 0), noise(i), rng::uniform(2, i, 0, 1)},
+                                 {0, -10, 0.5}, kBuilding));
+    return wall;
+}
+
+/// How far the discs reach over the edge: the farthest but for one in fifty.
+double beyond_edge_m(const std::vector<WorldDisc>& discs) {
+    std::vector<double> beyond;
+    for (const WorldDisc& d : discs)
+        if (d.centre.x > -0.2)
+            beyond.push_back(d.centre.x + d.radius * std::sqrt(1 - d.normal.x * d.normal.x));
+    REQUIRE(beyond.size() > 10);
+    std::sort(beyond.begin(), beyond.end());
+    return beyond[beyond.size() * 49 / 50];
+}
+
+/// Share of a grid of rays along y, from z0 to z1 at x, that meet a disc.
+double share_met(const std::vector<WorldDisc>& discs, double x, double z0, double z1) {
+    int met = 0;
+    constexpr int kRays = 200;
+    for (int k = 0; k < kRays; ++k) {
+        const double z = z0 + (z1 - z0) * (k + 0.5) / kRays;
+        bool found = false;
+        for (const WorldDisc& d : discs) {
+            if (std::fabs(d.normal.y) < 1e-6) continue;
+            const double y =
+                d.centre.y - (d.normal.x * (x - d.centre.x) + d.normal.z * (z - d.centre.z)) / d.normal.y;
+            const Vec3d off = Vec3d{x, y, z} - d.centre;
+            found = found || (std::fabs(y) < 0.05 && dot(off, off) < d.radius * d.radius);
+        }
+        met += found;
+    }
+    return static_cast<double>(met) / kRays;
+}
+
+}  // namespace
+
+TEST_CASE("discs end where a wall ends, and reach there") {
+    for (const bool resample : {false, true}) {
+        INFO((resample ? "resampled" : "one generation"));
+        SplatParams ours = SplatParams::of(Method::adaptive), paper = SplatParams::paper(Method::adaptive);
+        ours.resample = paper.resample = resample;
+        paper.error_factor = ours.error_factor;
+        const auto discs = discs_of(half_a_wall(), ours);
+        CHECK(beyond_edge_m(discs) < 0.03);
+        CHECK(beyond_edge_m(discs_of(half_a_wall(), paper)) > 0.06);
+        CHECK(share_met(discs, -0.5, 0.1, 0.9) > 0.98);
+        CHECK(share_met(discs, -0.01, 0.1, 0.9) > 0.9);
+        CHECK(share_met(discs, 0.04, 0.1, 0.9) < 0.1);
+    }
+}
+
+TEST_CASE("a bar thinner than the noise is a ribbon of discs that face the sensor") {
+    for (const std::uint16_t label : {kFence, kPole}) {
+        std::vector<WorldPoint> bar;
+        for (std::uint64_t i = 0; i < 300; ++i)
+            bar.push_back(seen_from({rng::uniform(3, i, -0.008, 0.008), noise(i), rng::uniform(4, i, 0, 1)},
+                                    {0, -8, 0.5}, label));
+        const auto discs = discs_of(bar, SplatParams::of(Method::adaptive));
+        double facing = 0;
+        for (const WorldDisc& d : discs) facing += -d.normal.y / static_cast<double>(discs.size());
+        CHECK(facing > 0.85);
+        CHECK(share_met(discs, 0, 0.05, 0.95) > 0.98);
+        CHECK(share_met(discs, 0.05, 0.05, 0.95) == 0);
+    }
+}
+
+TEST_CASE("a lone return is a splat of a pole but not of a wall") {
+    const auto discs_of_one = [](std::uint16_t label) {
+        return discs_of({seen_from({0, 0, 0}, {0, -10, 0}, label)}, SplatParams::of(Method::adaptive));
+    };
+    CHECK(discs_of_one(kBuilding).empty());
+    const auto discs = discs_of_one(kPole);
+    REQUIRE(discs.size() == 1);
+    CHECK(discs[0].normal.y < -0.999);
+    CHECK(discs[0].radius == Approx(SplatParams().least_radius_m).margin(1e-4));
+}
+
+TEST_CASE("what starts no splat of its own is covered by one") {
+    SplatParams params = SplatParams::of(Method::adaptive);
+    params.resample = false;
+    const auto wall = half_a_wall();
+    const auto discs = discs_of(wall, params);
+    int bare = 0;
+    for (const WorldPoint& p : wall) {
+        bool covered = false;
+        for (const WorldDisc& d : discs) {
+            const Vec3d off =
+                Vec3d{to_metres(p.place.x), to_metres(p.place.y), to_metres(p.place.z)} - d.centre;
+            const double height = dot(off, d.normal);
+            covered = covered || dot(off, off) - height * height <= 1.01 * d.radius * d.radius;
+        }
+        bare += !covered;
+    }
+    // Outliers and points that too few others go with may stay bare.
+    CHECK(bare * 200 < static_cast<int>(wall.size()));
+}
