@@ -37,12 +37,22 @@ class Column {
 struct SearchScratch::Buffers {
     static constexpr std::size_t kMaxClasses = 8;
 
-    /// Candidates of the current group: place relative to the group's box, exact in float, and which point.
+    /// Leaves around the current run of queries: boxes and numbers, with room for one vector more.
+    static constexpr std::size_t kMaxLeaves = 512, kLeafRoom = kMaxLeaves + 48;
+    alignas(64) std::int32_t leaf_min_x[kLeafRoom], leaf_min_y[kLeafRoom], leaf_min_z[kLeafRoom];
+    alignas(64) std::int32_t leaf_max_x[kLeafRoom], leaf_max_y[kLeafRoom], leaf_max_z[kLeafRoom];
+    alignas(64) std::uint32_t leaf[kLeafRoom];
+    std::size_t leaves = 0;
+
+    /// Candidates of the current group: place relative to the group's box, as 16-bit pairs (x, y), (z, place
+    /// in this list) or as floats, and which point.
+    Column<std::int32_t> cxy, czi;
     Column<float> cx, cy, cz;
     Column<std::uint32_t> ci;
     std::size_t candidates = 0;
 
     /// Candidates of the current query below the threshold: differences, exact distances, which point.
+    Column<std::int32_t> sxy, szi;
     Column<float> sx, sy, sz;
     Column<std::uint32_t> si;
     Column<std::int32_t> s2;
@@ -57,6 +67,8 @@ struct SearchScratch::Buffers {
     void reserve_candidates(std::size_t n) {
         if (n + 16 <= room_) return;
         room_ = 2 * n + 16;
+        cxy.reserve(room_, candidates), czi.reserve(room_, candidates);
+        sxy.reserve(room_, 0), szi.reserve(room_, 0);
         cx.reserve(room_, candidates), cy.reserve(room_, candidates), cz.reserve(room_, candidates);
         ci.reserve(room_, candidates);
         sx.reserve(room_, 0), sy.reserve(room_, 0), sz.reserve(room_, 0), si.reserve(room_, 0);
