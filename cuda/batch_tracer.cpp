@@ -9,22 +9,63 @@ namespace citysplat::gpu {
 
 namespace {
 
-constexpr std::size_t kParamsBytes = 256;  // keeps the rays behind them aligned
+constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+constexpr std::size_t kParamsBytes = 256;
 static_assert(sizeof(TraceParams) <= kParamsBytes);
 
-std::size_t rays_offset() { return kParamsBytes; }
-std::size_t hits_offset(std::size_t batch) { return kParamsBytes + batch * sizeof(sim::Ray); }
-std::size_t bench_bytes(std::size_t batch) { return hits_offset(batch) + batch * sizeof(sim::Hit); }
+/// Where things are in a bench that traces rays. The same on host and device.
+struct RayPlaces {
+    explicit RayPlaces(std::size_t batch_hits)
+        : hits(rays + batch_hits * sizeof(sim::Ray)), end(hits + batch_hits * sizeof(sim::Hit)) {}
+    std::size_t rays = kParamsBytes;
+    std::size_t hits, end;
+};
+
+/// Where things are in a bench that makes a scan. What lies behind `host_end` never leaves the device.
+struct ScanPlaces {
+    explicit ScanPlaces(std::size_t batch_hits)
+        : returns(aligned(firings + batch_hits * sizeof(sim::Firing))),
+          host_end(aligned(returns + batch_hits * sizeof(sim::Return))),
+          rays(host_end),
+          hits(rays + batch_hits * sizeof(sim::Ray)),
+          end(hits + batch_hits * sizeof(sim::Hit)) {}
+    std::size_t keys = kParamsBytes;
+    std::size_t firings = aligned(keys + (sim::kPoseKeys + 1) * sizeof(sim::PoseKey));
+    std::size_t returns, host_end, rays, hits, end;
+};
+
+template <class T>
+T* at(DeviceAddress address) {
+    return reinterpret_cast<T*>(address);
+}
+
+template <class T>
+void put(std::byte* to, std::span<const T> values) {
+    std::memcpy(to, values.data(), values.size_bytes());
+}
+
+/// The launch with everything but its rays and hits.
+TraceParams params_for(const LoadedScene& scene, const TraceTask& task) {
+    return {scene.scenes(),    scene.tiles(), nullptr,      nullptr,
+            scene.scene_count, task.depth,    task.reach_m, task.frame};
+}
 
 }  // namespace
+
+TraceTask nearest_task(std::uint32_t depth, float gap_m) {
+    return {TraceKind::nearest, depth, static_cast<float>(depth - 1) * gap_m};
+}
 
 BatchTracer::BatchTracer(Device& device, DeviceMemory& memory, std::size_t batch_hits)
     : device_(device), batch_hits_(batch_hits) {
     constexpr std::array queues{Queue::trace_a, Queue::trace_b};
     for (std::size_t i = 0; i < benches_.size(); ++i) {
         benches_[i].queue = queues[i];
-        benches_[i].host = PinnedBuffer(device, bench_bytes(batch_hits));
-        benches_[i].device = memory.allocate(MemoryUse::batch, bench_bytes(batch_hits));
+        const RayPlaces rays(batch_hits);
+        const ScanPlaces scan(batch_hits);
+        benches_[i].host = PinnedBuffer(device, std::max(rays.end, scan.host_end));
+        benches_[i].device = memory.allocate(MemoryUse::batch, std::max(rays.end, scan.end));
     }
 }
 
@@ -81,52 +122,107 @@ class BatchTracer::Call {
     std::deque<Bench*> held_;
 };
 
-void BatchTracer::trace(const LoadedScene& scene, std::size_t rays, const TraceTask& task,
-                        const Prepare& prepare, const Receive& receive) {
-    assert(scene.scene_count > 0 && task.depth >= 1 && task.depth <= sim::kMaxHits);
-    const std::size_t batch = std::max<std::size_t>(1, batch_hits_ / task.depth);
+std::size_t BatchTracer::batch_rays(std::uint32_t depth) const {
+    return std::max<std::size_t>(1, batch_hits_ / depth);
+}
+
+template <class Submit, class Collect>
+void BatchTracer::run(std::size_t count, std::size_t batch, const Submit& submit, const Collect& collect) {
     Call call(*this);
     std::size_t next = 0;
-    while (next < rays || !call.idle()) {
-        if (Bench* bench = next < rays ? call.take() : nullptr) {
+    while (next < count || !call.idle()) {
+        if (Bench* bench = next < count ? call.take() : nullptr) {
             bench->first = next;
-            bench->count = static_cast<std::uint32_t>(std::min(batch, rays - next));
+            bench->count = static_cast<std::uint32_t>(std::min(batch, count - next));
             next += bench->count;
-            submit(*bench, scene, task, prepare);
+            submit(*bench);
+            device_.record({bench->queue, 0});
         } else {
-            receive(call.oldest().first, hits(call.oldest(), task));
+            device_.wait({call.oldest().queue, 0});
+            collect(call.oldest());
             call.put_back_oldest();
         }
     }
 }
 
-void BatchTracer::submit(Bench& bench, const LoadedScene& scene, const TraceTask& task,
-                         const Prepare& prepare) {
-    const DeviceAddress base = bench.device.address();
-    const TraceParams params{scene.scenes(),
-                             scene.tiles(),
-                             reinterpret_cast<const sim::Ray*>(base + rays_offset()),
-                             reinterpret_cast<sim::Hit*>(base + hits_offset(batch_hits_)),
-                             scene.scene_count,
-                             task.depth,
-                             task.reach_m,
-                             task.frame};
-    std::byte* host = bench.host.bytes().data();
-    std::memcpy(host, &params, sizeof params);
-    const std::span rays(reinterpret_cast<sim::Ray*>(host + rays_offset()), bench.count);
-    prepare(bench.first, rays);
-    device_.upload(bench.queue, base, bench.host.first(rays_offset() + rays.size_bytes()));
-    device_.trace(bench.queue, task.kind, base, bench.count);
-    const std::size_t hit_bytes = rays.size() * task.depth * sizeof(sim::Hit);
-    device_.download(bench.queue, bench.host.bytes().subspan(hits_offset(batch_hits_), hit_bytes),
-                     base + hits_offset(batch_hits_));
-    device_.record({bench.queue, 0});
+template <class T>
+std::span<const T> BatchTracer::result(const Bench& bench, std::size_t offset, std::size_t count) const {
+    return {reinterpret_cast<const T*>(bench.host.bytes().data() + offset), count};
 }
 
-std::span<const sim::Hit> BatchTracer::hits(Bench& bench, const TraceTask& task) {
-    device_.wait({bench.queue, 0});
-    const std::byte* first = bench.host.bytes().data() + hits_offset(batch_hits_);
-    return {reinterpret_cast<const sim::Hit*>(first), std::size_t{bench.count} * task.depth};
+void BatchTracer::trace(const LoadedScene& scene, std::size_t rays, const TraceTask& task,
+                        const Prepare& prepare, const Receive& receive) {
+    assert(scene.scene_count > 0 && task.depth >= 1 && task.depth <= sim::kMaxHits);
+    run(
+        rays, batch_rays(task.depth), [&](Bench& bench) { submit_rays(bench, scene, task, prepare); },
+        [&](Bench& bench) {
+            receive(bench.first, result<sim::Hit>(bench, RayPlaces(batch_hits_).hits,
+                                                  std::size_t{bench.count} * task.depth));
+        });
+}
+
+void BatchTracer::submit_rays(Bench& bench, const LoadedScene& scene, const TraceTask& task,
+                              const Prepare& prepare) {
+    const RayPlaces places(batch_hits_);
+    const DeviceAddress base = bench.device.address();
+    TraceParams params = params_for(scene, task);
+    params.rays = at<const sim::Ray>(base + places.rays);
+    params.hits = at<sim::Hit>(base + places.hits);
+    std::byte* host = bench.host.bytes().data();
+    std::memcpy(host, &params, sizeof params);
+    const std::span rays(reinterpret_cast<sim::Ray*>(host + places.rays), bench.count);
+    prepare(bench.first, rays);
+    device_.upload(bench.queue, base, bench.host.first(places.rays + rays.size_bytes()));
+    device_.trace(bench.queue, task.kind, base, bench.count);
+    device_.download(bench.queue,
+                     bench.host.bytes().subspan(places.hits, rays.size() * task.depth * sizeof(sim::Hit)),
+                     base + places.hits);
+}
+
+void BatchTracer::scan(const LoadedScene& scene, const sim::ScanPart& part, const ReceiveReturns& receive) {
+    assert(part.scan.model.depth >= 1 && part.scan.model.depth <= sim::kMaxHits);
+    run(
+        part.count, batch_rays(part.scan.model.depth), [&](Bench& bench) { submit_scan(bench, scene, part); },
+        [&](Bench& bench) {
+            receive(part.first + bench.first,
+                    result<sim::Return>(bench, ScanPlaces(batch_hits_).returns, bench.count));
+        });
+}
+
+void BatchTracer::submit_scan(Bench& bench, const LoadedScene& scene, const sim::ScanPart& part) {
+    const ScanPlaces places(batch_hits_);
+    const DeviceAddress base = bench.device.address();
+    const sim::ReturnModel& model = part.scan.model;
+    const TraceTask task = model.depth > 1 ? nearest_task(model.depth, model.gap_m) : TraceTask{};
+    ScanLaunch launch{part.scan,
+                      static_cast<std::uint32_t>(part.first + bench.first),
+                      bench.count,
+                      at<sim::Ray>(base + places.rays),
+                      at<const sim::Hit>(base + places.hits),
+                      at<sim::Return>(base + places.returns)};
+    TraceParams params = params_for(scene, task);
+    params.rays = launch.rays;
+    params.hits = at<sim::Hit>(base + places.hits);
+
+    std::byte* host = bench.host.bytes().data();
+    std::memcpy(host, &params, sizeof params);
+    put(host + places.keys, std::span(part.scan.keys, sim::kPoseKeys + 1));
+    launch.scan.keys = at<const sim::PoseKey>(base + places.keys);
+    std::size_t filled = places.firings;
+    if (part.scan.firings.kind == sim::FiringPlan::Kind::list) {
+        const std::span firings(part.scan.firings.list + launch.first, bench.count);
+        put(host + places.firings, firings);
+        launch.scan.firings.list = at<const sim::Firing>(base + places.firings);
+        launch.first = 0;
+        filled += firings.size_bytes();
+    }
+    device_.upload(bench.queue, base, bench.host.first(filled));
+    device_.generate_rays(bench.queue, launch);
+    device_.trace(bench.queue, task.kind, base, bench.count);
+    device_.make_returns(bench.queue, launch);
+    device_.download(bench.queue,
+                     bench.host.bytes().subspan(places.returns, bench.count * sizeof(sim::Return)),
+                     base + places.returns);
 }
 
 }  // namespace citysplat::gpu

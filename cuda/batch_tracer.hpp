@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cuda/tile_loader.hpp"
+#include "sim/tracer.hpp"
 
 #include <array>
 #include <condition_variable>
@@ -18,13 +19,18 @@ struct TraceTask {
     std::uint32_t frame = kAllFrames;
 };
 
-/// Sends batches of rays through a bound scene and brings their hits back.
+/// Up to `depth` hits of a surface, as Tracer::nearest() means it.
+TraceTask nearest_task(std::uint32_t depth, float gap_m);
+
+/// Sends batches of rays through a bound scene and brings back their hits, or fires the batches of a scan and
+/// brings back their returns.
 ///
 /// Protocol: there are two benches, each with a queue, pinned memory and device memory of its own. A batch
-/// takes a bench, fills it, and queues copy – launch – copy; the hits are read when the bench's mark is
-/// reached. A call keeps both benches busy if it can get them, so that the copies of one batch run beside the
-/// launch of the other. It never waits for a bench while it has one whose hits it has not read: two calls
-/// cannot block each other.
+/// takes a bench, fills it, and queues its work: copy – launch – copy for rays; for scans poses and firings
+/// go up, then rays are generated, traced and made into returns, which alone come back. What came back is
+/// read when the bench's mark is reached. A call keeps both benches busy if it can get them, so that the
+/// copies of one batch run beside the launch of the other. It never waits for a bench while it has one that
+/// it has not read: two calls cannot block each other.
 class BatchTracer {
   public:
     /// `batch_hits` rays, or hits where each ray has several, go in one launch.
@@ -38,13 +44,19 @@ class BatchTracer {
     void trace(const LoadedScene& scene, std::size_t rays, const TraceTask& task, const Prepare& prepare,
                const Receive& receive);
 
+    /// Takes the returns of firings `first` … of the scan, in their order.
+    using ReceiveReturns = std::function<void(std::size_t first, std::span<const sim::Return> returns)>;
+    /// Calls it for all firings of the part in order. Safe to call from several threads. A scene without
+    /// tiles is allowed.
+    void scan(const LoadedScene& scene, const sim::ScanPart& part, const ReceiveReturns& receive);
+
     std::size_t batch_hits() const { return batch_hits_; }
 
   private:
     struct Bench {
         Queue queue;
-        PinnedBuffer host;      ///< parameters, rays; then hits
-        DeviceBuffer device;    ///< the same
+        PinnedBuffer host;      ///< what is copied of RayPlaces or ScanPlaces
+        DeviceBuffer device;    ///< all of them
         std::size_t first = 0;  ///< the rays of the call that are here
         std::uint32_t count = 0;
         bool taken = false;
@@ -53,8 +65,15 @@ class BatchTracer {
 
     Bench* take(bool wait);
     void put_back(Bench& bench);
-    void submit(Bench& bench, const LoadedScene& scene, const TraceTask& task, const Prepare& prepare);
-    std::span<const sim::Hit> hits(Bench& bench, const TraceTask& task);
+    /// Cuts `count` items into batches: submit(bench) for each, and when its work is done collect(bench).
+    template <class Submit, class Collect>
+    void run(std::size_t count, std::size_t batch, const Submit& submit, const Collect& collect);
+    void submit_rays(Bench& bench, const LoadedScene& scene, const TraceTask& task, const Prepare& prepare);
+    void submit_scan(Bench& bench, const LoadedScene& scene, const sim::ScanPart& part);
+    /// `count` values that came back to the bench.
+    template <class T>
+    std::span<const T> result(const Bench& bench, std::size_t offset, std::size_t count) const;
+    std::size_t batch_rays(std::uint32_t depth) const;
 
     Device& device_;
     const std::size_t batch_hits_;

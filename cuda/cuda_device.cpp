@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
-#include <optional>
+#include <string_view>
 
 namespace citysplat::gpu {
 
@@ -30,14 +30,16 @@ class CudaContext {
     CUcontext context = nullptr;
     std::array<CUstream, kQueues> streams{};
     std::array<std::array<CUevent, kMarks>, kQueues> events{};
-    CUmodule module = nullptr;
-    CUfunction decode = nullptr;
+    CUfunction decode_splats = nullptr, generate_rays = nullptr, make_returns = nullptr;
     bool pools = false;
 
   private:
     void start();
-    void load_kernels();
+    void load(CUmodule& module, std::string_view ptx);
+    CUfunction find(CUmodule module, const char* kernel) const;
     void stop() noexcept;
+
+    CUmodule splat_kernels_ = nullptr, scan_kernels_ = nullptr;
 };
 
 CudaContext::CudaContext(const DriverApi& api, int ordinal) : driver(api) {
@@ -61,7 +63,11 @@ void CudaContext::start() {
         for (CUevent& event : of_queue)
             driver.check(driver.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC),
                          "making an event");
-    load_kernels();
+    load(splat_kernels_, splat_kernels_ptx());
+    load(scan_kernels_, scan_kernels_ptx());
+    decode_splats = find(splat_kernels_, "decode_splats");
+    generate_rays = find(scan_kernels_, "generate_rays");
+    make_returns = find(scan_kernels_, "make_returns");
     // Memory that comes back stays with us: eviction and loading then cost no synchronisation of the device.
     pools = attribute(CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED) != 0;
     if (pools) {
@@ -73,19 +79,25 @@ void CudaContext::start() {
     }
 }
 
-void CudaContext::load_kernels() {
+void CudaContext::load(CUmodule& module, std::string_view ptx) {
     char log[2048] = {};
     CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
-    const CUresult result = driver.cuModuleLoadDataEx(&module, kernels_ptx().data(), 2, options, values);
+    const CUresult result = driver.cuModuleLoadDataEx(&module, ptx.data(), 2, options, values);
     if (result != CUDA_SUCCESS)
         throw UnavailableError("the driver cannot compile our kernels (" + driver.text(result) + "): " + log);
-    driver.check(driver.cuModuleGetFunction(&decode, module, "decode_splats"), "finding the decode kernel");
+}
+
+CUfunction CudaContext::find(CUmodule module, const char* kernel) const {
+    CUfunction function = nullptr;
+    driver.check(driver.cuModuleGetFunction(&function, module, kernel), "finding a kernel");
+    return function;
 }
 
 void CudaContext::stop() noexcept {
     driver.cuCtxSetCurrent(context);
-    if (module) driver.cuModuleUnload(module);
+    for (CUmodule module : {scan_kernels_, splat_kernels_})
+        if (module) driver.cuModuleUnload(module);
     for (auto& of_queue : events)
         for (CUevent event : of_queue)
             if (event) driver.cuEventDestroy(event);
@@ -103,7 +115,8 @@ int CudaContext::attribute(CUdevice_attribute which) const {
 class CudaDevice final : public Device {
   public:
     CudaDevice(const DriverApi& driver, int ordinal)
-        : cuda_(driver, ordinal), optix_(cuda_.driver, cuda_.context, stream(Queue::load), programs_ptx()) {}
+        : cuda_(driver, ordinal),
+          optix_(cuda_.driver, cuda_.context, stream(Queue::load), optix_programs_ptx()) {}
 
     std::string description() const override;
     std::size_t free_bytes() const override;
@@ -115,6 +128,8 @@ class CudaDevice final : public Device {
     void download(Queue queue, std::span<std::byte> pinned, DeviceAddress from) override;
     void decode(Queue queue, const SplatColumns& columns, std::uint32_t count,
                 const DecodedSplats& out) override;
+    void generate_rays(Queue queue, const ScanLaunch& launch) override;
+    void make_returns(Queue queue, const ScanLaunch& launch) override;
     void record(Mark mark) override;
     void wait(Mark mark) override;
     void drain(Queue queue) noexcept override;
@@ -138,6 +153,8 @@ class CudaDevice final : public Device {
     }
 
   private:
+    /// A thread for each item. The arguments are copied by the call.
+    void run(Queue queue, CUfunction kernel, std::uint32_t items, void** arguments, const char* doing);
     CUstream stream(Queue queue) const { return cuda_.streams[static_cast<unsigned>(queue)]; }
     CUevent event(Mark mark) const { return cuda_.events[static_cast<unsigned>(mark.queue)][mark.number]; }
 
@@ -208,16 +225,33 @@ void CudaDevice::download(Queue queue, std::span<std::byte> pinned, DeviceAddres
                        "copying from it");
 }
 
-void CudaDevice::decode(Queue queue, const SplatColumns& columns, std::uint32_t count,
-                        const DecodedSplats& out) {
+void CudaDevice::run(Queue queue, CUfunction kernel, std::uint32_t items, void** arguments,
+                     const char* doing) {
     constexpr unsigned kBlock = 256;
     cuda_.enter();
+    cuda_.driver.check(cuda_.driver.cuLaunchKernel(kernel, (items + kBlock - 1) / kBlock, 1, 1, kBlock, 1, 1,
+                                                   0, stream(queue), arguments, nullptr),
+                       doing);
+}
+
+void CudaDevice::decode(Queue queue, const SplatColumns& columns, std::uint32_t count,
+                        const DecodedSplats& out) {
     SplatColumns columns_argument = columns;
     DecodedSplats out_argument = out;
     void* arguments[] = {&columns_argument, &count, &out_argument};
-    cuda_.driver.check(cuda_.driver.cuLaunchKernel(cuda_.decode, (count + kBlock - 1) / kBlock, 1, 1, kBlock,
-                                                   1, 1, 0, stream(queue), arguments, nullptr),
-                       "decoding splats");
+    run(queue, cuda_.decode_splats, count, arguments, "decoding splats");
+}
+
+void CudaDevice::generate_rays(Queue queue, const ScanLaunch& launch) {
+    ScanLaunch argument = launch;
+    void* arguments[] = {&argument};
+    run(queue, cuda_.generate_rays, launch.count, arguments, "generating rays");
+}
+
+void CudaDevice::make_returns(Queue queue, const ScanLaunch& launch) {
+    ScanLaunch argument = launch;
+    void* arguments[] = {&argument};
+    run(queue, cuda_.make_returns, launch.count, arguments, "making returns");
 }
 
 void CudaDevice::record(Mark mark) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cuda/scan_launch_hd.hpp"
 #include "cuda/splat_columns_hd.hpp"
 #include "cuda/trace_params_hd.hpp"
 
@@ -76,6 +77,9 @@ class Device {
     /// decode_splat() for every splat.
     virtual void decode(Queue queue, const SplatColumns& columns, std::uint32_t count,
                         const DecodedSplats& out) = 0;
+    /// generate_ray() and make_return() for every ray.
+    virtual void generate_rays(Queue queue, const ScanLaunch& launch) = 0;
+    virtual void make_returns(Queue queue, const ScanLaunch& launch) = 0;
     virtual AccelSizes accel_sizes(AccelKind kind, std::uint32_t count) const = 0;
     /// Returns the traversable.
     virtual std::uint64_t build(Queue queue, const AccelBuild& task) = 0;

@@ -2,8 +2,9 @@
 
 // Defined in embedded_code.S; each text ends with a zero byte.
 extern "C" {
-extern const char citysplat_kernels_begin[], citysplat_kernels_end[];
-extern const char citysplat_programs_begin[], citysplat_programs_end[];
+extern const char citysplat_splat_kernels_begin[], citysplat_splat_kernels_end[];
+extern const char citysplat_scan_kernels_begin[], citysplat_scan_kernels_end[];
+extern const char citysplat_optix_programs_begin[], citysplat_optix_programs_end[];
 }
 
 namespace citysplat::gpu {
@@ -16,7 +17,14 @@ std::string_view between(const char* begin, const char* end) {
 
 }  // namespace
 
-std::string_view kernels_ptx() { return between(citysplat_kernels_begin, citysplat_kernels_end); }
-std::string_view programs_ptx() { return between(citysplat_programs_begin, citysplat_programs_end); }
+std::string_view splat_kernels_ptx() {
+    return between(citysplat_splat_kernels_begin, citysplat_splat_kernels_end);
+}
+std::string_view scan_kernels_ptx() {
+    return between(citysplat_scan_kernels_begin, citysplat_scan_kernels_end);
+}
+std::string_view optix_programs_ptx() {
+    return between(citysplat_optix_programs_begin, citysplat_optix_programs_end);
+}
 
 }  // namespace citysplat::gpu

@@ -6,7 +6,8 @@
 /// same for texts; these are put in by the assembler).
 namespace citysplat::gpu {
 
-std::string_view kernels_ptx();   ///< splat_kernels.cu, for the driver
-std::string_view programs_ptx();  ///< optix_programs.cu, for OptiX
+std::string_view splat_kernels_ptx();   ///< for the driver
+std::string_view scan_kernels_ptx();    ///< for the driver
+std::string_view optix_programs_ptx();  ///< for OptiX
 
 }  // namespace citysplat::gpu

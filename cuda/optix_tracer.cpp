@@ -137,9 +137,10 @@ class OptixTracer final : public sim::Tracer {
         const LoadedScene& scene = static_cast<const OptixTileSet&>(tiles).scene();
         if (scene.scene_count == 0) return;
         depth = std::clamp(depth, 1u, static_cast<std::uint32_t>(sim::kMaxHits));
-        const float reach_m = static_cast<float>(depth - 1) * gap_m;
+        const TraceTask task = nearest_task(depth, gap_m);
+        const float reach_m = task.reach_m;
         gpu_->batches.trace(
-            scene, rays.size(), {TraceKind::nearest, depth, reach_m},
+            scene, rays.size(), task,
             [&](std::size_t first, std::span<sim::Ray> out) {
                 for (std::size_t i = 0; i < out.size(); ++i) {
                     out[i] = rays[first + i];
@@ -150,6 +151,17 @@ class OptixTracer final : public sim::Tracer {
                 for (std::size_t i = 0; i * depth < found.size(); ++i)
                     merge(lists[first + i], found.subspan(i * depth, depth), depth, reach_m);
             });
+    }
+
+    void scan(const sim::TileSet& tiles, const sim::ScanPart& part, sim::RayBatch&,
+              std::span<sim::Return> returns) const override {
+        gpu_->batches.scan(static_cast<const OptixTileSet&>(tiles).scene(), part,
+                           [&](std::size_t first, std::span<const sim::Return> made) {
+                               const sim::FiringPlan& firings = part.scan.firings;
+                               for (std::size_t i = 0; i < made.size(); ++i)
+                                   returns[ray_number(firings, static_cast<std::uint32_t>(first + i))] =
+                                       made[i];
+                           });
     }
 
   private:

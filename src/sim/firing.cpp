@@ -83,6 +83,31 @@ void fire(const Sensor& sensor, std::uint64_t scan, std::vector<Firing>& out) {
                sensor.rays);
 }
 
+FiringPlan plan_of(std::span<const Firing> firings) {
+    FiringPlan plan;
+    plan.count = static_cast<std::uint32_t>(firings.size());
+    plan.list = firings.data();
+    return plan;
+}
+
+FiringPlan plan_firings(const Sensor& sensor, std::uint64_t scan, std::vector<Firing>& list) {
+    FiringPlan plan;
+    plan.scan = scan;
+    if (const auto* rosette = std::get_if<RosettePattern>(&sensor.rays)) {
+        plan.kind = FiringPlan::Kind::rosette;
+        plan.count = rosette->rays;
+        plan.rosette = *rosette;
+    } else if (const auto* nodding = std::get_if<NoddingPattern>(&sensor.rays)) {
+        plan.kind = FiringPlan::Kind::nodding;
+        plan.count = nodding->rays;
+        plan.nodding = *nodding;
+    } else {
+        if (list.empty() || !sensor.repeats()) fire(sensor, scan, list);
+        plan = plan_of(list);
+    }
+    return plan;
+}
+
 std::uint32_t Sensor::rays_per_scan() const {
     return std::visit(
         Overloaded{[](const SpinningHead& head) { return head.pattern.beams * head.pattern.columns; },

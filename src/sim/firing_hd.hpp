@@ -96,4 +96,33 @@ CITYSPLAT_HD inline Firing pinhole_firing(const PinholePattern& p, std::uint32_t
     return {vec_cast<float>(normalized(Vec3d{1, y, z})), 0, row * p.columns + column, row};
 }
 
+/// The firings of one scan: a list, or a formula that gives each of them.
+struct FiringPlan {
+    enum class Kind : std::uint32_t { list, rosette, nodding };
+
+    Kind kind = Kind::list;
+    std::uint32_t count = 0;
+    const Firing* list = nullptr;
+    std::uint64_t scan = 0;  ///< formulas go on from scan to scan
+    RosettePattern rosette{};
+    NoddingPattern nodding{};
+};
+static_assert(sizeof(FiringPlan) == 136);
+
+CITYSPLAT_HD inline Firing firing_at(const FiringPlan& plan, std::uint32_t i) {
+    switch (plan.kind) {
+        case FiringPlan::Kind::rosette:
+            return rosette_firing(plan.rosette, plan.scan, i);
+        case FiringPlan::Kind::nodding:
+            return nodding_firing(plan.nodding, plan.scan, i);
+        default:
+            return plan.list[i];
+    }
+}
+
+/// firing_at().ray without the rest: only lists are in another order than the rays.
+CITYSPLAT_HD inline std::uint32_t ray_number(const FiringPlan& plan, std::uint32_t i) {
+    return plan.kind == FiringPlan::Kind::list ? plan.list[i].ray : i;
+}
+
 }  // namespace citysplat::sim

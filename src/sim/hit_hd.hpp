@@ -43,21 +43,22 @@ struct HitList {
     Hit hits[kMaxHits];
 };
 
-/// How many hits belong to the first surface of a ray (AdaSplats §6.3.4): consecutive hits of the first one's
-/// class, no more than `gap_m` apart, at most `depth`.
-CITYSPLAT_HD inline std::uint32_t surface_depth(const HitList& list, std::uint32_t depth, float gap_m) {
-    std::uint32_t n = list.count > 0 ? 1 : 0;
-    while (n > 0 && n < list.count && n < depth && list.hits[n].label == list.hits[0].label &&
-           list.hits[n].t - list.hits[n - 1].t <= gap_m)
-        ++n;
+/// How many of `count` hits belong to the first surface of a ray (AdaSplats §6.3.4): consecutive hits of the
+/// first one's class, no more than `gap_m` apart.
+CITYSPLAT_HD inline std::uint32_t surface_depth(const Hit* hits, std::uint32_t count, float gap_m) {
+    std::uint32_t n = count > 0 ? 1 : 0;
+    while (n > 0 && n < count && hits[n].label == hits[0].label && hits[n].t - hits[n - 1].t <= gap_m) ++n;
     return n;
+}
+CITYSPLAT_HD inline std::uint32_t surface_depth(const HitList& list, std::uint32_t depth, float gap_m) {
+    return surface_depth(list.hits, list.count < depth ? list.count : depth, gap_m);
 }
 
 /// Range of the return from the first `n` hits, eq. 16: weights exp(−|i − n/2| / (n/2)) of eq. 17, with i
 /// counted from 1 and D reset to n as the paper says. Requires n >= 1.
-CITYSPLAT_HD inline double weighted_range(const HitList& list, std::uint32_t n) {
+CITYSPLAT_HD inline double weighted_range(const Hit* hits, std::uint32_t n) {
     // exp(−|2i − n| / n) for i = 1 … n, row n. Written out: the C library's exp differs between machines.
-    constexpr double kWeight[kMaxHits][kMaxHits] = {
+    static constexpr double kWeight[kMaxHits][kMaxHits] = {
         {0.36787944117144233, 0, 0, 0, 0, 0, 0, 0},
         {1, 0.36787944117144233, 0, 0, 0, 0, 0, 0},
         {0.71653131057378927, 0.71653131057378927, 0.36787944117144233, 0, 0, 0, 0, 0},
@@ -72,10 +73,13 @@ CITYSPLAT_HD inline double weighted_range(const HitList& list, std::uint32_t n) 
          0.60653065971263342, 0.47236655274101469, 0.36787944117144233}};
     double sum = 0, weights = 0;
     for (std::uint32_t i = 0; i < n; ++i) {
-        sum += kWeight[n - 1][i] * list.hits[i].range_m;
+        sum += kWeight[n - 1][i] * hits[i].range_m;
         weights += kWeight[n - 1][i];
     }
     return sum / weights;
+}
+CITYSPLAT_HD inline double weighted_range(const HitList& list, std::uint32_t n) {
+    return weighted_range(list.hits, n);
 }
 
 }  // namespace citysplat::sim

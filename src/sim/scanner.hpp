@@ -1,14 +1,10 @@
 #pragma once
 
 #include "core/trajectory.hpp"
-#include "sim/scan.hpp"
+#include "sim/scan_hd.hpp"
 #include "sim/sensor.hpp"
-#include "sim/tile_frustum.hpp"
-#include "sim/tracer.hpp"
 
 #include <cstdint>
-#include <memory>
-#include <span>
 #include <vector>
 
 namespace citysplat::sim {
@@ -24,58 +20,26 @@ struct SensorRun {
     float gap_m = 0.1f;        ///< greatest distance between consecutive hits of one surface
 };
 
-/// The rays of one scan, ready to be cast batch by batch. Poses are taken at kKeys + 1 moments of the sweep
-/// and interpolated linearly in between (0.4 ms at 10 Hz: a turn of 1 rad/s errs by 2·10⁻⁸ rad), so every ray
-/// has its own time, origin and direction.
+/// One scan of a run: its poses, and the view of it that rays and returns are made from.
 class ScanRays {
   public:
-    static constexpr int kKeys = 256;
-
-    /// Requires that the trajectory covers the sweep.
+    /// Requires that the trajectory covers the sweep. What `firings` refers to must stay.
     ScanRays(const SensorRun& run, const Trajectory& trajectory, std::uint64_t index, double time_s,
-             std::span<const Firing> firings);
+             const FiringPlan& firings);
 
-    std::uint64_t index() const { return index_; }
-    double time_s() const { return time_s_; }
-    const Pose& world_from_sensor() const { return first_pose_; }
-    std::size_t size() const { return firings_.size(); }
-    std::span<const Firing> firings() const { return firings_; }
-    /// Box around all origins.
-    const TileBox& origins() const { return origins_; }
-
-    void generate(std::size_t first, std::span<Ray> rays) const;
+    const Pose& world_from_sensor() const { return first_pose_; }  ///< when the scan begins
+    std::size_t size() const { return view_.firings.count; }
+    /// Valid as long as this is.
+    ScanView view() const;
 
   private:
-    /// Rotation by rows and translation.
-    struct Key {
-        double r[9];
-        Vec3d t;
-    };
-
-    std::uint64_t index_;
-    double time_s_;
     Pose first_pose_;
-    std::span<const Firing> firings_;
-    float keys_per_second_, t_min_, t_max_;
-    std::vector<Key> keys_;
-    TileBox origins_;
+    std::vector<PoseKey> keys_;
+    ScanView view_;  ///< without keys: they move with this
 };
 
-/// Turns hits into returns: multi-hit average, error model, intensity, drops. Pure, per ray.
-class ReturnMaker {
-  public:
-    explicit ReturnMaker(const SensorRun& run);
-
-    Return make(const Ray& ray, const Firing& firing, const HitList& list, std::uint64_t scan) const;
-    Return make(const Ray& ray, const Firing& firing, const Hit& hit, std::uint64_t scan) const;
-
-  private:
-    Return finish(const Ray& ray, const Firing& firing, const Hit& hit, double range_m, std::uint32_t hits,
-                  std::uint64_t scan) const;
-
-    const SensorRun& run_;
-    double min_cosine_;
-};
+/// How the sensor of a run makes returns.
+ReturnModel return_model(const SensorRun& run);
 
 /// Length of a sweep in seconds.
 double sweep_seconds(const Sensor& sensor);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -53,5 +54,11 @@ struct Sensor {
 /// The firings of scan `scan` in an order in which neighbours in space are neighbours in the list (blocks of
 /// 2 beams × 8 columns), so that packets of consecutive rays are coherent.
 void fire(const Sensor& sensor, std::uint64_t scan, std::vector<Firing>& out);
+
+/// A list as a plan. It must stay as long as the plan is used.
+FiringPlan plan_of(std::span<const Firing> firings);
+/// The same firings as fire() gives, by formula where the pattern has one. Otherwise they are put into
+/// `list`, which is left alone when it is filled and the sensor repeats().
+FiringPlan plan_firings(const Sensor& sensor, std::uint64_t scan, std::vector<Firing>& list);
 
 }  // namespace citysplat::sim

@@ -40,7 +40,7 @@ namespace {
 struct Group {
     std::vector<ScanRays> rays;
     std::vector<Scan> scans;
-    std::vector<std::vector<Firing>> firings;  ///< of patterns that do not repeat
+    std::vector<std::vector<Firing>> firings;  ///< lists of patterns that do not repeat
 };
 
 class Simulation {
@@ -53,25 +53,18 @@ class Simulation {
           trajectory_(trajectory),
           sink_(sink),
           times_(scan_times(run, trajectory, options.schedule)),
-          maker_(run),
           cache_(city, tracer, options.cache),
-          itinerary_(city, run, trajectory, times_) {
-        if (run.sensor.repeats()) fire(run.sensor, 0, pattern_);
-    }
+          itinerary_(city, run, trajectory, times_) {}
 
     SimulationReport run(const CancelToken& cancel, Progress& progress);
 
   private:
     Group prepare(std::size_t first, std::size_t count);
-    /// One pass of all rays of the group over a set of tiles. `stored` keeps hits between passes; without it
-    /// returns are made at once.
+    /// All tiles are there: returns are made at once.
     void trace(Group& group, const TileSet& tiles);
+    /// One scan, whose tiles come in several sets, front to back; hits are kept between them.
     void trace_in_passes(Group& group, std::span<const std::uint32_t> tiles, const CancelToken& cancel);
-    void cast(const ScanRays& rays, const TileSet& tiles, std::size_t first, std::span<Hit> hits,
-              std::span<HitList> lists, std::span<Ray> ray_buffer) const;
-    void make_returns(Scan& scan, const ScanRays& rays, std::size_t first, std::span<const Hit> hits,
-                      std::span<const HitList> lists, std::span<const Ray> ray_buffer) const;
-    void mark_missing(Group& group) const;
+    void mark_missing(Group& group);
     void conclude(Group& group);
     std::vector<std::vector<std::uint32_t>> split_by_budget(const Group& group,
                                                             std::span<const std::uint32_t> tiles) const;
@@ -82,18 +75,10 @@ class Simulation {
     const Trajectory& trajectory_;
     ScanSink& sink_;
     std::vector<double> times_;
-    ReturnMaker maker_;
     TileCache cache_;
     Itinerary itinerary_;
-    /// Of one thread, for one batch.
-    struct Buffers {
-        std::vector<Ray> rays;
-        std::vector<Hit> hits;
-        std::vector<HitList> lists;
-    };
-
-    std::vector<Firing> pattern_;
-    tbb::enumerable_thread_specific<Buffers> buffers_;
+    std::vector<Firing> pattern_;  ///< of a sensor that repeats it
+    tbb::enumerable_thread_specific<RayBatch> batches_;
     std::vector<std::vector<Return>> spare_;  ///< of scans that are done
     std::vector<TileBox> missing_;
     std::vector<bool> seen_ = std::vector<bool>(city_.tiles().size(), false);
@@ -148,11 +133,8 @@ Group Simulation::prepare(std::size_t first, std::size_t count) {
     group.firings.resize(count);
     for (std::size_t i = 0; i < count; ++i) {
         const std::uint64_t index = first + i;
-        std::span<const Firing> firings = pattern_;
-        if (!run_.sensor.repeats()) {
-            fire(run_.sensor, index, group.firings[i]);
-            firings = group.firings[i];
-        }
+        const FiringPlan firings =
+            plan_firings(run_.sensor, index, run_.sensor.repeats() ? pattern_ : group.firings[i]);
         group.rays.emplace_back(run_, trajectory_, index, times_[index], firings);
         Scan& scan = group.scans[i];
         scan.index = index;
@@ -162,28 +144,9 @@ Group Simulation::prepare(std::size_t first, std::size_t count) {
             scan.returns = std::move(spare_.back());
             spare_.pop_back();
         }
-        scan.returns.resize(firings.size());
+        scan.returns.resize(firings.count);
     }
     return group;
-}
-
-void Simulation::cast(const ScanRays& rays, const TileSet& tiles, std::size_t first, std::span<Hit> hits,
-                      std::span<HitList> lists, std::span<Ray> ray_buffer) const {
-    rays.generate(first, ray_buffer);
-    if (run_.hits > 1)
-        tracer_.nearest(tiles, ray_buffer, run_.hits, run_.gap_m, lists);
-    else
-        tracer_.closest(tiles, ray_buffer, hits);
-}
-
-void Simulation::make_returns(Scan& scan, const ScanRays& rays, std::size_t first, std::span<const Hit> hits,
-                              std::span<const HitList> lists, std::span<const Ray> ray_buffer) const {
-    const std::uint64_t key = scan_key(run_.seed, run_.stream, scan.index);
-    for (std::size_t i = 0; i < ray_buffer.size(); ++i) {
-        const Firing& firing = rays.firings()[first + i];
-        scan.returns[firing.ray] = run_.hits > 1 ? maker_.make(ray_buffer[i], firing, lists[i], key)
-                                                 : maker_.make(ray_buffer[i], firing, hits[i], key);
-    }
 }
 
 /// Calls f(scan of the group, first ray, count) for batches of rays, in parallel.
@@ -202,16 +165,8 @@ void for_each_batch(const Group& group, std::size_t batch, F f) {
 
 void Simulation::trace(Group& group, const TileSet& tiles) {
     for_each_batch(group, tracer_.batch_rays(), [&](std::size_t s, std::size_t first, std::size_t count) {
-        Buffers& b = buffers_.local();
-        b.rays.resize(count);
-        if (run_.hits > 1) {
-            b.lists.resize(count);
-            for (HitList& list : b.lists) list.count = 0;
-        } else {
-            b.hits.assign(count, Hit{});
-        }
-        cast(group.rays[s], tiles, first, b.hits, b.lists, b.rays);
-        make_returns(group.scans[s], group.rays[s], first, b.hits, b.lists, b.rays);
+        const ScanView view = group.rays[s].view();
+        tracer_.scan(tiles, {view, first, count}, batches_.local(), group.scans[s].returns);
     });
 }
 
@@ -244,9 +199,10 @@ std::vector<std::vector<std::uint32_t>> Simulation::split_by_budget(
 void Simulation::trace_in_passes(Group& group, std::span<const std::uint32_t> tiles,
                                  const CancelToken& cancel) {
     const auto passes = split_by_budget(group, tiles);
-    const ScanRays& rays = group.rays[0];
-    std::vector<Hit> hits(run_.hits > 1 ? 0 : rays.size());
-    std::vector<HitList> lists(run_.hits > 1 ? rays.size() : 0);
+    const ScanView view = group.rays[0].view();
+    const ReturnModel& model = view.model;
+    std::vector<Hit> hits(model.depth > 1 ? 0 : view.firings.count);
+    std::vector<HitList> lists(model.depth > 1 ? view.firings.count : 0);
     const auto part = [](auto& all, std::size_t first, std::size_t count) {
         return all.empty() ? std::span(all) : std::span(all).subspan(first, count);
     };
@@ -259,25 +215,30 @@ void Simulation::trace_in_passes(Group& group, std::span<const std::uint32_t> ti
         acquired.tiles.clear();
         if (p + 1 < passes.size()) cache_.plan(passes[p + 1]);
         for_each_batch(group, tracer_.batch_rays(), [&](std::size_t, std::size_t first, std::size_t count) {
-            std::vector<Ray> buffer(count);
-            cast(rays, *set, first, part(hits, first, count), part(lists, first, count), buffer);
+            RayBatch& batch = batches_.local();
+            batch.generate(view, first, count);
+            const auto batch_hits = part(hits, first, count);
+            const auto batch_lists = part(lists, first, count);
+            if (model.depth > 1)
+                tracer_.nearest(*set, batch.rays(), model.depth, model.gap_m, batch_lists);
+            else
+                tracer_.closest(*set, batch.rays(), batch_hits);
             if (p + 1 == passes.size())
-                make_returns(group.scans[0], rays, first, part(hits, first, count), part(lists, first, count),
-                             buffer);
+                batch.make_returns(view, batch_hits, batch_lists, group.scans[0].returns);
         });
     }
     report_.passes += passes.size();
 }
 
-void Simulation::mark_missing(Group& group) const {
+void Simulation::mark_missing(Group& group) {
     if (missing_.empty()) return;
     for_each_batch(group, tracer_.batch_rays(), [&](std::size_t s, std::size_t first, std::size_t count) {
-        std::vector<Ray> buffer(count);
-        group.rays[s].generate(first, buffer);
+        RayBatch& batch = batches_.local();
+        batch.generate(group.rays[s].view(), first, count);
         for (std::size_t i = 0; i < count; ++i) {
-            Return& r = group.scans[s].returns[group.rays[s].firings()[first + i].ray];
+            Return& r = group.scans[s].returns[batch.firings()[i].ray];
             for (const TileBox& box : missing_) {
-                const double entry = entry_distance(buffer[i], box);
+                const double entry = entry_distance(batch.rays()[i], box);
                 if (entry >= 0 && (r.status == RayStatus::none || entry < static_cast<double>(r.range_m)))
                     r.status = RayStatus::missing;
             }

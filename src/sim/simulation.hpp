@@ -4,6 +4,7 @@
 #include "core/hash.hpp"
 #include "core/progress.hpp"
 #include "core/trajectory.hpp"
+#include "sim/scan.hpp"
 #include "sim/scanner.hpp"
 #include "sim/tile_cache.hpp"
 #include "sim/tracer.hpp"

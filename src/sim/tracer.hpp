@@ -1,8 +1,8 @@
 #pragma once
 
 #include "core/splat_tile.hpp"
-#include "sim/hit_hd.hpp"
-#include "sim/ray_disc_hd.hpp"
+#include "sim/ray_batch.hpp"
+#include "sim/scan_hd.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -31,6 +31,12 @@ class TileSet {
 };
 using TileSetPtr = std::shared_ptr<const TileSet>;
 
+/// Some consecutive firings of a scan.
+struct ScanPart {
+    const ScanView& scan;
+    std::size_t first, count;
+};
+
 /// Every member may be called from several threads at once.
 class Tracer {
   public:
@@ -58,6 +64,12 @@ class Tracer {
     /// ray's first may be left out: they cannot belong to its surface. Start with HitList{}.
     virtual void nearest(const TileSet& tiles, std::span<const Ray> rays, std::uint32_t depth, float gap_m,
                          std::span<HitList> lists) const = 0;
+
+    /// Fires a part of a scan at these tiles alone and puts each return in its place among `returns` of the
+    /// whole scan. Both ways give the same bytes: generate, trace and make returns on the CPU (here, in
+    /// `scratch`), or all of it on a device.
+    virtual void scan(const TileSet& tiles, const ScanPart& part, RayBatch& scratch,
+                      std::span<Return> returns) const;
 };
 
 struct EmbreeOptions {

@@ -2,7 +2,7 @@
 
 #include "core/error.hpp"
 #include "cuda/batch_tracer.hpp"
-#include "cuda/on_cpu/cpu_device.hpp"
+#include "cuda/rig.hpp"
 #include "cuda/street.hpp"
 
 #include <catch2/catch.hpp>
@@ -15,18 +15,6 @@ using namespace citysplat;
 using namespace citysplat::test;
 
 namespace {
-
-struct Rig {
-    std::shared_ptr<on_cpu::Script> script = std::make_shared<on_cpu::Script>();
-    std::unique_ptr<sim::Tracer> tracer;
-
-    explicit Rig(on_cpu::Script s = {}, gpu::OptixOptions options = small())
-        : script(std::make_shared<on_cpu::Script>(s)),
-          tracer(gpu::make_optix_tracer(std::make_unique<on_cpu::CpuDevice>(script), options)) {}
-
-    /// Small buffers, so that everything takes several turns.
-    static gpu::OptixOptions small() { return {0, 500, 4096}; }
-};
 
 std::vector<sim::Hit> closest(const sim::Tracer& tracer, const sim::TileSet& set,
                               std::span<const sim::Ray> rays) {

@@ -14,15 +14,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-test::Outcome selftest(const std::vector<std::string>& environment,
-                       const std::string& libraries = CITYSPLAT_FAKES) {
+test::Outcome on_pretended_gpu(const std::vector<std::string>& environment,
+                               const std::vector<std::string>& arguments,
+                               const std::string& libraries = CITYSPLAT_FAKES) {
     std::vector<std::string> command{"env", "LD_LIBRARY_PATH=" + libraries};
     command.insert(command.end(), environment.begin(), environment.end());
     command.push_back(test::program());
-    for (const char* word :
-         {"selftest", "--backend", "gpu", "--length", "20", "--scans", "1", "--json", "-q"})
-        command.push_back(word);
+    command.insert(command.end(), arguments.begin(), arguments.end());
     return test::run_program(command);
+}
+
+test::Outcome selftest(const std::vector<std::string>& environment,
+                       const std::string& libraries = CITYSPLAT_FAKES) {
+    return on_pretended_gpu(
+        environment, {"selftest", "--backend", "gpu", "--length", "20", "--scans", "1", "--json", "-q"},
+        libraries);
 }
 
 void check_refusal(const test::Outcome& outcome, const std::string& reason) {
@@ -43,7 +49,44 @@ TEST_CASE("the whole backend runs on a pretended GPU and agrees with the referen
         CHECK(report["closest"]["rays"] == 144'000);
         CHECK(report["closest"]["same_splat"] == 144'000);
         CHECK(report["nearest"]["same_splat"] == 144'000);
+        CHECK(report["returns"]["same_bytes"] == 144'000);
     }
+}
+
+TEST_CASE("a drive simulated on a pretended GPU has the digest of one on the CPU", "[gpu]") {
+    const test::TempDir scratch;
+    const std::string drive = scratch / "drive", city = scratch / "city", out = scratch / "out";
+    REQUIRE(
+        test::citysplat({"synth", drive, "--length", "20", "--points-per-metre", "3000", "-q"}).exit_code ==
+        0);
+    REQUIRE(test::citysplat({"build", city, drive, "--classes", "synthetic", "-q"}).exit_code == 0);
+    const auto simulate = [&](const std::string& backend, const std::vector<std::string>& options) {
+        std::vector<std::string> arguments{"simulate",
+                                           city,
+                                           "--backend",
+                                           backend,
+                                           "--trajectory",
+                                           drive + "/trajectory.tum",
+                                           "--out",
+                                           out,
+                                           "--no-scans",
+                                           "--json",
+                                           "-q"};
+        arguments.insert(arguments.end(), options.begin(), options.end());
+        const test::Outcome outcome = on_pretended_gpu({}, arguments);
+        INFO(outcome.err);
+        REQUIRE(outcome.exit_code == 0);
+        const auto report = nlohmann::json::parse(outcome.out);
+        CHECK(report["backend"] == backend);
+        CHECK(report["hits"] > 1000);
+        return report["digest"].get<std::string>();
+    };
+    for (const std::vector<std::string>& options :
+         {std::vector<std::string>{"--sensor", "vlp-16", "--rate", "2"},
+          {"--sensor", "vlp-16", "--rate", "2", "--noise", "off", "--hits", "5"},
+          {"--sensor", "mid-360", "--rate", "2", "--hits", "3"},
+          {"--sensor", "avia", "--rate", "2"}})
+        CHECK(simulate("gpu", options) == simulate("cpu", options));
 }
 
 TEST_CASE("what is wrong with driver or device is told", "[gpu]") {
@@ -71,6 +114,9 @@ TEST_CASE("a device that fails at work ends the program with its reason", "[gpu]
     check_refusal(selftest({"CITYSPLAT_FAKE_FAIL=optixAccelBuild"}),
                   "while building an acceleration structure");
     check_refusal(selftest({"CITYSPLAT_FAKE_FAIL=optixLaunch"}), "OptiX failed while tracing");
+    check_refusal(selftest({"CITYSPLAT_FAKE_FAIL=decode_splats"}), "while decoding splats");
+    check_refusal(selftest({"CITYSPLAT_FAKE_FAIL=generate_rays"}), "while generating rays");
+    check_refusal(selftest({"CITYSPLAT_FAKE_FAIL=make_returns"}), "while making returns");
     const test::Outcome small = selftest({"CITYSPLAT_FAKE_MEMORY=48000000"});
     CHECK(small.exit_code == 74);
     CHECK_THAT(small.err, Catch::Contains("--resident"));

@@ -44,5 +44,6 @@ TEST_CASE("the self-test compares ray by ray and reports", "[gpu]") {
     CHECK(report["closest"]["hits"] > 30'000);
     CHECK(report["closest"]["same_splat"] == 144'000);
     CHECK(report["nearest"]["differing"] == 0);
+    CHECK(report["returns"]["same_bytes"] == 144'000);
     CHECK(report["splats"] > 1000);
 }

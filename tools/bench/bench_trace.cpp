@@ -230,8 +230,10 @@ int main(int argc, char** argv) {
     const Vec3d anchor = trajectory.poses()[0].world_from_body.translation;
     std::vector<std::vector<Ray>> rays;
     for (std::size_t i = 0; i < times.size(); ++i) {
-        rays.emplace_back(firings.size());
-        ScanRays(b.run, trajectory, i, times[i], firings).generate(0, rays.back());
+        const ScanRays scan(b.run, trajectory, i, times[i], plan_of(firings));
+        RayBatch batch;
+        batch.generate(scan.view(), 0, scan.size());
+        rays.emplace_back(batch.rays().begin(), batch.rays().end());
     }
     std::printf("%zu splats in %zu tiles; HDL-64: %zu rays a scan, %zu scans. Ratios are of CPU time.\n",
                 static_cast<std::size_t>(bench::count_splats(*city)), city->tiles().size(), firings.size(),

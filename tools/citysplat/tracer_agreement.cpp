@@ -2,10 +2,12 @@
 
 #include "citysplat/context.hpp"
 
+#include <tbb/enumerable_thread_specific.h>
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 namespace citysplat::cli {
@@ -35,6 +37,19 @@ std::vector<sim::HitList> nearest(const BoundTracer& bound, std::span<const sim:
     return trace_all<sim::HitList>(rays, bound.tracer.batch_rays(), seconds, [&](auto part, auto lists) {
         bound.tracer.nearest(*bound.tiles, part, depth, gap_m, lists);
     });
+}
+
+std::vector<sim::Return> returns(const BoundTracer& bound, const sim::ScanView& scan, double& seconds) {
+    const std::size_t rays = scan.firings.count, batch = bound.tracer.batch_rays();
+    std::vector<sim::Return> results(rays);
+    tbb::enumerable_thread_specific<sim::RayBatch> scratch;
+    const Stopwatch watch;
+    tbb::parallel_for(std::size_t{0}, (rays + batch - 1) / batch, [&](std::size_t i) {
+        const std::size_t first = i * batch, count = std::min(batch, rays - first);
+        bound.tracer.scan(*bound.tiles, {scan, first, count}, scratch.local(), results);
+    });
+    seconds += watch.seconds();
+    return results;
 }
 
 struct RayResult {
@@ -96,6 +111,19 @@ TracerAgreement compare_nearest(const BoundTracer& reference, const BoundTracer&
         for (std::uint32_t k = 0; same && k < n; ++k) same = same_splat(a[i].hits[k], b[i].hits[k]);
         count(agreement, same, result(a[i]), result(b[i]));
     }
+    return agreement;
+}
+
+TracerAgreement compare_scans(const BoundTracer& reference, const BoundTracer& candidate,
+                              const sim::ScanView& scan) {
+    TracerAgreement agreement;
+    const auto a = returns(reference, scan, agreement.reference_s);
+    const auto b = returns(candidate, scan, agreement.candidate_s);
+    const auto result = [](const sim::Return& r) -> RayResult {
+        return {r.status == sim::RayStatus::hit, static_cast<double>(r.range_m)};
+    };
+    for (std::size_t i = 0; i < a.size(); ++i)
+        count(agreement, std::memcmp(&a[i], &b[i], sizeof a[i]) == 0, result(a[i]), result(b[i]));
     return agreement;
 }
 

@@ -12,8 +12,8 @@ struct TracerAgreement {
     static constexpr double kTolerance_m = 1e-3;
 
     std::uint64_t rays = 0;
-    std::uint64_t hits = 0;       ///< of the reference
-    std::uint64_t same = 0;       ///< the same splat in every place, or no hit in both
+    std::uint64_t hits = 0;  ///< of the reference
+    std::uint64_t same = 0;  ///< the same splat in every place, or no hit in both; returns: the same bytes
     std::uint64_t differing = 0;  ///< rays beyond the tolerance, or with a return in one of the two only
     double largest_difference_m = 0;
     double reference_s = 0, candidate_s = 0;
@@ -37,5 +37,8 @@ TracerAgreement compare_closest(const BoundTracer& reference, const BoundTracer&
 /// The hits that make up a return (several splats of one surface), and their weighted range.
 TracerAgreement compare_nearest(const BoundTracer& reference, const BoundTracer& candidate,
                                 std::span<const sim::Ray> rays, std::uint32_t depth, float gap_m);
+/// The returns of a whole scan, each made in the tracer's own way.
+TracerAgreement compare_scans(const BoundTracer& reference, const BoundTracer& candidate,
+                              const sim::ScanView& scan);
 
 }  // namespace citysplat::cli

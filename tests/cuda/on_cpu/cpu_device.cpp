@@ -118,17 +118,31 @@ void CpuDevice::run(Line& line, std::uint64_t until) {
 
 void CpuDevice::upload(gpu::Queue queue, gpu::DeviceAddress to, std::span<const std::byte> pinned) {
     require_pinned(pinned);
-    queue_work(queue, "upload", [=] { std::memcpy(at(to), pinned.data(), pinned.size()); });
+    queue_work(queue, "upload", [=, script = script_] {
+        std::memcpy(at(to), pinned.data(), pinned.size());
+        script->uploaded_bytes += pinned.size();
+    });
 }
 
 void CpuDevice::download(gpu::Queue queue, std::span<std::byte> pinned, gpu::DeviceAddress from) {
     require_pinned(pinned);
-    queue_work(queue, "download", [=] { std::memcpy(pinned.data(), at(from), pinned.size()); });
+    queue_work(queue, "download", [=, script = script_] {
+        std::memcpy(pinned.data(), at(from), pinned.size());
+        script->downloaded_bytes += pinned.size();
+    });
 }
 
 void CpuDevice::decode(gpu::Queue queue, const gpu::SplatColumns& columns, std::uint32_t count,
                        const gpu::DecodedSplats& out) {
     queue_work(queue, "decode", [=] { run_decode_splats(columns, count, out); });
+}
+
+void CpuDevice::generate_rays(gpu::Queue queue, const gpu::ScanLaunch& launch) {
+    queue_work(queue, "generate_rays", [=] { run_generate_rays(launch); });
+}
+
+void CpuDevice::make_returns(gpu::Queue queue, const gpu::ScanLaunch& launch) {
+    queue_work(queue, "make_returns", [=] { run_make_returns(launch); });
 }
 
 gpu::AccelSizes CpuDevice::accel_sizes(gpu::AccelKind, std::uint32_t count) const {

@@ -30,6 +30,7 @@ struct Script {
     std::string failed;  ///< what failed
     std::size_t live_bytes = 0, live_pinned = 0, peak_bytes = 0;
     std::uint64_t launches = 0, rays = 0;
+    std::uint64_t uploaded_bytes = 0, downloaded_bytes = 0;
 };
 
 /// A gpu::Device that runs the device code on the CPU. Device memory is host memory of its own, filled with
@@ -49,6 +50,8 @@ class CpuDevice final : public gpu::Device {
     void download(gpu::Queue queue, std::span<std::byte> pinned, gpu::DeviceAddress from) override;
     void decode(gpu::Queue queue, const gpu::SplatColumns& columns, std::uint32_t count,
                 const gpu::DecodedSplats& out) override;
+    void generate_rays(gpu::Queue queue, const gpu::ScanLaunch& launch) override;
+    void make_returns(gpu::Queue queue, const gpu::ScanLaunch& launch) override;
     gpu::AccelSizes accel_sizes(gpu::AccelKind kind, std::uint32_t count) const override;
     std::uint64_t build(gpu::Queue queue, const gpu::AccelBuild& task) override;
     std::uint64_t compact(gpu::Queue queue, std::uint64_t traversable, gpu::DeviceAddress to,

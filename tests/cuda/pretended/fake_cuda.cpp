@@ -1,5 +1,5 @@
 // A libcuda.so.1 for machines without a GPU: device memory is host memory, queued work is done at once, and
-// the one kernel runs on the CPU. Tests put it before the program with LD_LIBRARY_PATH. What it pretends to
+// the kernels run on the CPU. Tests put it before the program with LD_LIBRARY_PATH. What it pretends to
 // be is set by environment variables: CITYSPLAT_FAKE_CUDA (13000), CITYSPLAT_FAKE_DEVICES (1),
 // CITYSPLAT_FAKE_CAPABILITY (89), CITYSPLAT_FAKE_POOLS (1), CITYSPLAT_FAKE_MEMORY (bytes),
 // CITYSPLAT_FAKE_FAIL (name of a call that fails).
@@ -13,7 +13,10 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <string>
 #include <string_view>
+
+using namespace citysplat;
 
 namespace {
 
@@ -69,6 +72,29 @@ T handle(unsigned long long n) {
 CUresult in_context(CUresult result = CUDA_SUCCESS) {
     return g_current ? result : CUDA_ERROR_INVALID_CONTEXT;
 }
+
+/// What cuLaunchKernel() can run, and how many threads that takes.
+struct Kernel {
+    const char* name;
+    std::uint32_t (*items)(void** arguments);
+    void (*run)(void** arguments);
+};
+template <class T>
+const T& argument(void** arguments, int i) {
+    return *static_cast<const T*>(arguments[i]);
+}
+std::uint32_t launch_items(void** arguments) { return argument<gpu::ScanLaunch>(arguments, 0).count; }
+const Kernel kKernels[] = {
+    {"decode_splats", [](void** a) { return argument<std::uint32_t>(a, 1); },
+     [](void** a) {
+         on_cpu::run_decode_splats(argument<gpu::SplatColumns>(a, 0), argument<std::uint32_t>(a, 1),
+                                   argument<gpu::DecodedSplats>(a, 2));
+     }},
+    {"generate_rays", launch_items,
+     [](void** a) { on_cpu::run_generate_rays(argument<gpu::ScanLaunch>(a, 0)); }},
+    {"make_returns", launch_items,
+     [](void** a) { on_cpu::run_make_returns(argument<gpu::ScanLaunch>(a, 0)); }},
+};
 
 }  // namespace
 
@@ -173,29 +199,36 @@ CUresult cuEventRecord(CUevent, CUstream) { return in_context(); }
 CUresult cuEventSynchronize(CUevent) {
     return fails("cuEventSynchronize") ? CUDA_ERROR_LAUNCH_FAILED : in_context();
 }
+/// A module is its PTX, a function one of kKernels.
 CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned options, CUjit_option* keys,
                             void** values) {
-    const std::string_view ptx(static_cast<const char*>(image));
-    if (fails("cuModuleLoadDataEx") || ptx.find(".entry decode_splats(") == ptx.npos) {
+    const char* ptx = static_cast<const char*>(image);
+    if (fails("cuModuleLoadDataEx") || !std::strstr(ptx, ".entry ")) {
         if (options > 0 && keys[0] == CU_JIT_ERROR_LOG_BUFFER)
             std::strcpy(static_cast<char*>(values[0]), "unknown instruction");
         return CUDA_ERROR_INVALID_PTX;
     }
-    *module = handle<CUmodule>(5);
+    *module = reinterpret_cast<CUmodule>(const_cast<char*>(ptx));
     return in_context();
 }
 CUresult cuModuleUnload(CUmodule) { return in_context(); }
-CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char* name) {
-    *function = handle<CUfunction>(6);
-    return std::string_view(name) == "decode_splats" ? in_context() : CUDA_ERROR_NOT_FOUND;
+CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
+    const std::string entry = std::string(".entry ") + name + "(";
+    if (!std::strstr(reinterpret_cast<const char*>(module), entry.c_str())) return CUDA_ERROR_NOT_FOUND;
+    for (const Kernel& kernel : kKernels)
+        if (kernel.name == std::string_view(name)) {
+            *function = reinterpret_cast<CUfunction>(const_cast<Kernel*>(&kernel));
+            return in_context();
+        }
+    return CUDA_ERROR_NOT_FOUND;
 }
-CUresult cuLaunchKernel(CUfunction, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned,
-                        unsigned, CUstream, void** arguments, void**) {
-    using namespace citysplat;
-    const auto count = *static_cast<const std::uint32_t*>(arguments[1]);
-    if (blocks * threads < count || (blocks - 1) * threads >= count) return CUDA_ERROR_INVALID_VALUE;
-    on_cpu::run_decode_splats(*static_cast<const gpu::SplatColumns*>(arguments[0]), count,
-                              *static_cast<const gpu::DecodedSplats*>(arguments[2]));
+CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned,
+                        unsigned, unsigned, CUstream, void** arguments, void**) {
+    const Kernel& kernel = *reinterpret_cast<const Kernel*>(function);
+    const std::uint32_t items = kernel.items(arguments);
+    if (blocks * threads < items || (blocks - 1) * threads >= items) return CUDA_ERROR_INVALID_VALUE;
+    if (fails(kernel.name)) return CUDA_ERROR_LAUNCH_FAILED;
+    kernel.run(arguments);
     return in_context();
 }
 
