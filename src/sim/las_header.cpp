@@ -1,5 +1,7 @@
 #include "sim/las_header.hpp"
 
+#include "core/formats/las_crs.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -83,15 +85,18 @@ std::string extra_bytes_vlr(std::span<const Field> fields) {
 std::string las_header(const LasLayout& layout, const CloudSummary& summary) {
     std::string vlrs = extra_bytes_vlr(layout.extra);
     std::uint32_t vlr_count = 1;
+    std::uint16_t encoding = kWktEncoding;
     if (!layout.crs.empty() && layout.crs.size() < 65000) {
-        vlrs += vlr("LASF_Projection", 2112, "WKT", std::string(layout.crs) + '\0');
+        const formats::LasCrsRecord record = formats::las_crs_record(layout.crs);
+        vlrs += vlr("LASF_Projection", record.id, "coordinate system", record.payload);
         ++vlr_count;
+        if (!record.is_wkt) encoding = 0;
     }
     std::size_t record_bytes = kLasPointBytes;
     for (const Field& f : layout.extra) record_bytes += bytes_of(f.type);
     Block h(kHeaderBytes);
     h.text(0, "LASF", 4);
-    h.set(6, kWktEncoding);
+    h.set(6, encoding);
     h.set<std::uint8_t>(24, 1);
     h.set<std::uint8_t>(25, 4);
     h.text(26, layout.system, 32);

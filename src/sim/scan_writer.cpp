@@ -1,6 +1,7 @@
 #include "sim/scan_writer.hpp"
 
 #include "core/error.hpp"
+#include "core/formats/laz/laslib.hpp"
 
 #include <cmath>
 #include <cstdio>
@@ -10,12 +11,12 @@ namespace citysplat::sim {
 namespace {
 
 std::unique_ptr<ScanFormat> format_named(const std::string& name) {
-    if (name == "las") return make_las_format();
+    if (name == "las" || name == "laz") return make_las_format();
     if (name == "ply") return make_ply_format();
     if (name == "pcd") return make_pcd_format();
     if (name == "kitti") return make_kitti_format();
     if (name == "xyz") return make_xyz_format();
-    throw UsageError("format \"" + name + "\" is not one of las, ply, pcd, kitti, xyz");
+    throw UsageError("format \"" + name + "\" is not one of las, laz, ply, pcd, kitti, xyz");
 }
 
 std::string scan_name(std::uint64_t index) {
@@ -45,6 +46,7 @@ std::string pose_line(const Pose& pose) {
 }  // namespace
 
 ScanWriter::ScanWriter(const ScanWriterOptions& options) : options_(options) {
+    if (is_laz()) formats::require_laz_writing();
     layout_.keep_all = options.keep_all;
     layout_.crs = options.crs;
     layout_.sensor_frame =
@@ -63,7 +65,8 @@ ScanWriter::ScanWriter(const ScanWriterOptions& options) : options_(options) {
         cloud_format_ = format_named(kitti ? "ply" : options.format);
         const auto path = options.directory / ("cloud" + std::string(cloud_format_->extension()));
         cloud_.emplace(path);
-        files_.push_back(path.string());
+        cloud_path_ = path;
+        files_.push_back((is_laz() ? std::filesystem::path(path).replace_extension(".laz") : path).string());
     }
     poses_.emplace(options.directory / "poses.txt");
     times_.emplace(options.directory / "times.txt");
@@ -88,12 +91,13 @@ void ScanWriter::write_file(const Part& part, const Scan& scan) {
     CloudSummary summary;
     std::vector<std::byte> records;
     part.format->append(scan, layout, records, summary);
-    File file(part.directory / (scan_name(scan.index) + std::string(part.format->extension())),
-              File::Mode::truncate);
+    const auto path = part.directory / (scan_name(scan.index) + std::string(part.format->extension()));
+    File file(path, File::Mode::truncate);
     const std::string header = part.format->header(layout, summary);
     if (!header.empty()) file.append(std::as_bytes(std::span(header)));
     file.append(records);
     file.close();
+    if (is_laz()) formats::replace_by_laz(path);
     bytes_ += header.size() + records.size();
 }
 
@@ -121,6 +125,7 @@ void ScanWriter::finish() {
             cloud_format_->header(cloud_layout_.value_or(CloudLayout{}), cloud_summary_);
         if (!header.empty()) cloud_->patch(0, std::as_bytes(std::span(header)));
         cloud_->finish();
+        if (is_laz()) formats::replace_by_laz(cloud_path_);
     }
     poses_->finish();
     times_->finish();

@@ -16,7 +16,7 @@ namespace citysplat::sim {
 
 struct ScanWriterOptions {
     std::filesystem::path directory;
-    std::string format = "kitti";  ///< las, ply, pcd, kitti or xyz
+    std::string format = "kitti";  ///< las, laz (with LASlib), ply, pcd, kitti or xyz
     std::string frame = "auto";    ///< world, sensor; auto: sensor for kitti and pcd, world for the others
     bool keep_all = false;         ///< rays without return too
     bool scans = true;             ///< one file per scan
@@ -52,12 +52,14 @@ class ScanWriter final : public ScanSink {
     };
 
     void write_file(const Part& part, const Scan& scan);
+    bool is_laz() const { return options_.format == "laz"; }  ///< LAS first, then compressed
 
     ScanWriterOptions options_;
     CloudLayout layout_;
     std::vector<Part> parts_;
     std::unique_ptr<ScanFormat> cloud_format_;
     std::optional<FileWriter> cloud_, poses_, times_;
+    std::filesystem::path cloud_path_;
     std::optional<CloudLayout> cloud_layout_;
     CloudSummary cloud_summary_;
     std::vector<std::string> files_;

@@ -113,13 +113,17 @@ TEST_CASE("coordinate systems come from WKT or GeoTIFF keys, with their unit") {
     ReadOptions options;
     options.units = ReadOptions::Units::scale;
     auto file = open_point_file(path, options);
-    CHECK(file->info().crs_name == "Oregon + height");
+    CHECK(file->info().crs_name == "Oregon + height, scaled to metres");
+    CHECK(file->info().crs == "LOCAL_CS[\"Oregon + height, scaled to metres\",UNIT[\"metre\",1]]");
+    CHECK(file->info().unit == "metre");
     PointBatch b;
     file->read_block(0, b);
     CHECK(b.x[2] == Approx(100.02 * 0.3048));
     CHECK(b.z[2] == Approx(-0.02));  // heights are in metres
     options.units = ReadOptions::Units::as_is;
-    open_point_file(path, options)->read_block(0, b);
+    file = open_point_file(path, options);
+    CHECK(file->info().crs == feet);
+    file->read_block(0, b);
     CHECK(b.x[2] == Approx(100.02));
 
     const std::string keys = u16s(1, 1, 0, 3, 1024, 0, 1, 1, 3072, 0, 1, 2154, 3076, 0, 1, 9001);

@@ -154,15 +154,18 @@ struct LazImage : LasImage {
 };
 
 /// A LAZ file, LAS 1.2 format 0, of chunks with one point each: a first point is stored as it is, so that no
-/// point needs to be coded; only the chunk table is.
-inline LazImage laz_image(std::uint32_t points, bool variable_chunks = false) {
+/// point needs to be coded; only the chunk table is. `more` records follow the LASzip record.
+inline LazImage laz_image(std::uint32_t points, bool variable_chunks = false,
+                          const std::vector<LasVlrImage>& more = {}) {
     std::string record(34, '\0');
     record[0] = 2;  // pointwise, chunked
     const std::uint32_t chunk = variable_chunks ? 0xffffffffu : 1u;
     std::memcpy(record.data() + 12, &chunk, 4);
     record[32] = 1;
     record += std::string("\x06\0\x14\0\x02\0", 6);  // POINT10, 20 bytes, version 2
-    const LasImage plain = las_image(2, 0, points, 0, {{"laszip encoded", 22204, record}});
+    std::vector<LasVlrImage> records{{"laszip encoded", 22204, record}};
+    records.insert(records.end(), more.begin(), more.end());
+    const LasImage plain = las_image(2, 0, points, 0, records);
     constexpr std::size_t kChunkBytes = 20 + 4;  // the point, and what the decoder reads ahead
     LazImage f;
     f.record_at = 227 + kLasVlrHead;

@@ -21,6 +21,8 @@ void InputFlags::add_to(CLI::App& verb) {
     verb.add_option("--reader", reader_, "who decodes LAS and LAZ: auto, native or laslib")
         ->check(CLI::IsMember({"auto", "native", "laslib"}))
         ->capture_default_str();
+    verb.add_flag("--ignore-bounds", ignore_bounds_,
+                  "LAS and LAZ: the bounds in the header are wrong, do not hold the points to them");
     verb.add_flag("--salvage", salvage_, "leave out and count what is damaged instead of refusing the file");
 }
 
@@ -33,6 +35,7 @@ ReadOptions InputFlags::read_options() const {
                      : reader_ == "laslib" ? ReadOptions::Reader::laslib
                                            : ReadOptions::Reader::automatic;
     options.salvage = salvage_;
+    options.ignore_bounds = ignore_bounds_;
     options.crs = crs_;
     options.text_columns = columns_;
     if (intensity_range_.size() == 2) options.intensity_range = {intensity_range_[0], intensity_range_[1]};

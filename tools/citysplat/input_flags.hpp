@@ -24,7 +24,7 @@ class InputFlags {
     std::string units_ = "refuse", reader_ = "auto", crs_, columns_;
     std::vector<double> intensity_range_;
     std::filesystem::path labels_;
-    bool salvage_ = false;
+    bool salvage_ = false, ignore_bounds_ = false;
 };
 
 /// The flags that say how a trajectory is read. `--trajectory` itself belongs to the verb.

@@ -142,8 +142,8 @@ void run(Context& context, const SimulateFlags& flags) {
 
 void add_output_flags(CLI::App& verb, SimulateFlags& f) {
     auto& output = f.one.output;
-    verb.add_option("--format", output.format, "las, ply, pcd, kitti or xyz")
-        ->check(CLI::IsMember({"las", "ply", "pcd", "kitti", "xyz"}))
+    verb.add_option("--format", output.format, "las, laz (with LASlib), ply, pcd, kitti or xyz")
+        ->check(CLI::IsMember({"las", "laz", "ply", "pcd", "kitti", "xyz"}))
         ->capture_default_str();
     verb.add_option(
             "--frame", output.frame,

@@ -232,7 +232,17 @@ void Crs::assign(const ReadOptions& options, const std::string& file_name) {
     }
 }
 
-Vec3d Crs::scale_to_deliver(const ReadOptions& options, const std::string& file_name) const {
+bool same_crs(const std::string& a, const std::string& b) {
+    if (a == b) return true;
+    const auto epsg = [](const std::string& text) {
+        const bool code = text.starts_with("EPSG:") || text.starts_with("epsg:");
+        return code ? crs_from_text(text).epsg : crs_from_wkt(text).epsg;
+    };
+    const int code = epsg(a);
+    return code != 0 && code == epsg(b);
+}
+
+Vec3d Crs::scale_to_deliver(const ReadOptions& options, const std::string& file_name) {
     if (options.units == ReadOptions::Units::as_is) return {1, 1, 1};
     if (geographic || metres_per_unit == 0)
         throw InputError(file_name + ": coordinates are in degrees (" + name +
@@ -242,7 +252,17 @@ Vec3d Crs::scale_to_deliver(const ReadOptions& options, const std::string& file_
         throw InputError(file_name + ": coordinates are in " + unit + " (" + factor_text(metres_per_unit) +
                          "), heights in units of " + factor_text(vertical_metres_per_unit) +
                          "; --units scale converts them to metres");
-    return {metres_per_unit, metres_per_unit, vertical_metres_per_unit};
+    const Vec3d factors{metres_per_unit, metres_per_unit, vertical_metres_per_unit};
+    if (!metres) {
+        notes.push_back("coordinates in " + unit + " are scaled to metres");
+        name = (name.empty() ? "unnamed" : name) + ", scaled to metres";
+        std::replace(name.begin(), name.end(), '"', '\'');
+        text = "LOCAL_CS[\"" + name + "\",UNIT[\"metre\",1]]";
+        epsg = 0;
+        unit = "metre";
+        metres_per_unit = vertical_metres_per_unit = 1;
+    }
+    return factors;
 }
 
 }  // namespace citysplat::formats

@@ -23,9 +23,9 @@ struct Crs {
 
     /// Copies all of this into the info of a file.
     void describe(PointFileInfo& info) const;
-    /// Factors from file units to what the caller wants. Throws InputError when `options` refuse the unit or
-    /// assign another system.
-    Vec3d scale_to_deliver(const ReadOptions& options, const std::string& file_name) const;
+    /// Factors from file units to what the caller wants; where they are not 1, the system becomes a local one
+    /// in metres. Throws InputError when `options` refuse the unit.
+    Vec3d scale_to_deliver(const ReadOptions& options, const std::string& file_name);
     /// Fills in an assigned system where the file does not say.
     void assign(const ReadOptions& options, const std::string& file_name);
 };
@@ -34,6 +34,8 @@ struct Crs {
 Crs crs_from_wkt(std::string_view wkt);
 /// "EPSG:2154", or WKT. Throws UsageError.
 Crs crs_from_text(std::string_view text);
+/// Do two texts of PointFileInfo::crs, EPSG codes or WKT, mean the same system?
+bool same_crs(const std::string& a, const std::string& b);
 /// Name and size of an EPSG linear unit (9001…); size 0 when not known.
 std::pair<std::string, double> linear_unit(std::uint32_t epsg);
 

@@ -137,4 +137,15 @@ Crs las_crs(const LasHeader& h, const std::string& file_name) {
     return crs;
 }
 
+LasCrsRecord las_crs_record(std::string_view crs) {
+    const int epsg = crs.starts_with("EPSG:") ? crs_from_text(crs).epsg : 0;
+    if (epsg == 0 || epsg >= kUserDefined) return {kWkt, std::string(crs) + '\0', true};
+    const auto code = static_cast<std::uint16_t>(epsg);
+    const std::uint16_t keys[]{1, 1, 0, 2, kModelType, 0, 1, 1, kProjected, 0, 1, code};
+    std::string payload(sizeof keys, '\0');
+    for (std::size_t i = 0; i < std::size(keys); ++i)
+        store_le(reinterpret_cast<std::byte*>(payload.data()) + 2 * i, keys[i]);
+    return {kGeoKeys, std::move(payload), false};
+}
+
 }  // namespace citysplat::formats

@@ -9,4 +9,13 @@ namespace citysplat::formats {
 /// outside their records.
 Crs las_crs(const LasHeader& header, const std::string& file_name);
 
+/// How a LAS file says its system (LASF_Projection): WKT as it is; an EPSG code as GeoTIFF keys, because WKT
+/// would need a database.
+struct LasCrsRecord {
+    std::uint16_t id;
+    std::string payload;
+    bool is_wkt;  ///< bit 4 of the global encoding
+};
+LasCrsRecord las_crs_record(std::string_view crs);
+
 }  // namespace citysplat::formats

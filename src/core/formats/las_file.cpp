@@ -4,6 +4,9 @@
 #include "core/formats/las_crs.hpp"
 #include "core/formats/las_header.hpp"
 #include "core/formats/las_records.hpp"
+#include "core/formats/laz/chunk_decoder.hpp"
+#include "core/formats/laz/chunk_table.hpp"
+#include "core/formats/laz/laslib.hpp"
 #include "core/formats/laz/laz_file.hpp"
 
 #include <algorithm>
@@ -13,7 +16,6 @@ namespace citysplat::formats {
 namespace {
 
 constexpr std::uint64_t kBlockPoints = 1 << 16;
-constexpr std::uint64_t kLookPoints = 1000;
 constexpr std::size_t kReadBytes = std::size_t{256} << 10;  ///< of a block at a time: stays in the L2 cache
 
 PointFileInfo info_of(const LasHeader& h, const LasRecordDecoder& decoder, const Crs& crs) {
@@ -27,6 +29,10 @@ PointFileInfo info_of(const LasHeader& h, const LasRecordDecoder& decoder, const
     crs.describe(info);
     info.has_gps_time = decoder.has_gps_time();
     info.has_intensity = info.has_label = true;
+    if (info.has_gps_time)
+        info.time_kind = h.global_encoding & 1 ? PointFileInfo::TimeKind::adjusted_standard
+                                               : PointFileInfo::TimeKind::week_seconds;
+    info.made_by = h.system_id + (h.system_id.empty() || h.software.empty() ? "" : ", ") + h.software;
     info.has_sensor = decoder.has_sensor();
     info.has_instance = decoder.has_instance();
     for (const auto& field : h.extra) info.columns.push_back(field.name);
@@ -59,7 +65,7 @@ class LasFile : public PointFile {
             const std::size_t now = std::min(piece, count - done);
             const std::span bytes(buffer.get(), now * stride);
             file_.read_at(header_.points_offset + (first + done) * stride, bytes);
-            decoder_.decode(bytes, out, done);
+            decoder_.decode(bytes, first + done, out, done);
             done += now;
         }
         decoder_.finish(first, out);
@@ -72,27 +78,46 @@ class LasFile : public PointFile {
     PointFileInfo info_;
 };
 
+enum class Decoding { own, laz_perf, laslib };
+
+/// Who decodes the points. Throws UnavailableError naming what this build lacks.
+Decoding choose(const File& file, const LasHeader& header, ReadOptions::Reader wanted) {
+    using Reader = ReadOptions::Reader;
+    if (wanted == Reader::laslib) return Decoding::laslib;
+    if (!header.compressed) return Decoding::own;
+    const std::string why = laz_unsupported(file, header);
+    if (why.empty() && laz_available()) return Decoding::laz_perf;
+    if (wanted == Reader::automatic && laslib_available()) return Decoding::laslib;
+    const std::string name = file.path().string();
+    if (why.empty()) throw UnavailableError(name + ": " + laz_advice());
+    throw UnavailableError(name + ": " + why +
+                           " is beyond the built-in reader; recompress the file, or read it " +
+                           (laslib_available() ? "with --reader laslib" : "with LASlib: " + laslib_advice()));
+}
+
 }  // namespace
 
 std::unique_ptr<PointFile> open_las(File file, const ReadOptions& options) {
-    if (options.reader == ReadOptions::Reader::laslib)
-        throw UnavailableError("--reader laslib: this build has no LASlib");
     LasHeader header = read_las_header(file, options.salvage);
     const std::string name = file.path().string();
     Crs crs = las_crs(header, name);
     crs.assign(options, name);
-    LasRecordDecoder decoder(header, name, options, crs.scale_to_deliver(options, name));
+    const Vec3d metres = crs.scale_to_deliver(options, name);
+    LasRecordDecoder decoder(header, name, options, metres);
     PointFileInfo info = info_of(header, decoder, crs);
-    if (header.compressed)
+    for (Vec3d* corner : {&info.bounds.min, &info.bounds.max})
+        *corner = {corner->x * metres.x, corner->y * metres.y, corner->z * metres.z};
+    const Decoding by = choose(file, header, options.reader);
+    if (by == Decoding::laslib)
+        return open_laslib(std::move(file), std::move(header), std::move(decoder), std::move(info),
+                           options.salvage);
+    if (by == Decoding::laz_perf)
         return open_laz(std::move(file), std::move(header), std::move(decoder), std::move(info),
                         options.salvage);
-    std::vector<std::byte> first(static_cast<std::size_t>(std::min(info.points, kLookPoints)) *
-                                 header.record_bytes);
+    std::vector<std::byte> first(
+        static_cast<std::size_t>(std::min(info.points, LasRecordDecoder::kLookPoints)) * header.record_bytes);
     file.read_at(header.points_offset, first);
-    if (auto note = decoder.check_bounds(first)) {
-        info.notes.push_back(std::move(*note));
-        info.bounds_known = false;
-    }
+    decoder.look_at(first, info);
     return std::make_unique<LasFile>(std::move(file), std::move(header), std::move(decoder), std::move(info));
 }
 

@@ -52,13 +52,17 @@ std::string number(double v) {
 
 Vec3d scaled(Vec3d v, Vec3d factors) { return {v.x * factors.x, v.y * factors.y, v.z * factors.z}; }
 
-/// Headers are often a little off: rounded, or left over from before the file was cut. What lies further out
-/// than the cloud is large is damage.
-Bounds widened(const LasHeader& h) {
-    const Vec3d extent = h.bounds.max - h.bounds.min;
-    const double slack = std::max({extent.x, extent.y, extent.z}) + 1000;
-    return {h.bounds.min - Vec3d{slack, slack, slack}, h.bounds.max + Vec3d{slack, slack, slack}};
-}
+constexpr double kAnywhere = 1e300;
+constexpr Bounds kEverywhere{{-kAnywhere, -kAnywhere, -kAnywhere}, {kAnywhere, kAnywhere, kAnywhere}};
+
+/// Headers are rounded, some to whole metres or to float32: so much outside the bounds is inside.
+constexpr double kBoundsSlack_m = 1;
+
+/// "1 of 0" comes from writers that do not know returns; what else is above its own number is damage.
+constexpr bool impossible_return(unsigned number, unsigned of) { return number > of && number > 1; }
+
+/// In PointBatch::withheld until finish(): the record is damaged.
+constexpr std::uint8_t kDamagedRecord = 2;
 
 }  // namespace
 
@@ -72,9 +76,11 @@ LasRecordDecoder::LasRecordDecoder(const LasHeader& h, std::string file_name, co
       offset_(scaled(h.offset, metres_per_unit)),
       to_metres_(metres_per_unit) {
     if (!options.labels.empty()) labels_ = std::make_shared<const LabelFile>(options.labels, h.points);
-    const Bounds b = widened(h);
-    furthest_ = options.units == ReadOptions::Units::as_is ? 1e300 : kMaxWorld_m;
-    bounds_ = {scaled(b.min, metres_per_unit), scaled(b.max, metres_per_unit)};
+    furthest_ = options.units == ReadOptions::Units::as_is ? kAnywhere : kMaxWorld_m;
+    constexpr Vec3d kSlack{kBoundsSlack_m, kBoundsSlack_m, kBoundsSlack_m};
+    bounds_ = options.ignore_bounds ? kEverywhere
+                                    : Bounds{scaled(h.bounds.min, metres_per_unit) - kSlack,
+                                             scaled(h.bounds.max, metres_per_unit) + kSlack};
     constexpr std::size_t kGpsAt[kLasFormats]{0, 20, 0, 20, 20, 20, 22, 22, 22, 22, 22};
     gps_at_ = kGpsAt[h.point_format];
     using Names = std::initializer_list<std::string_view>;
@@ -111,17 +117,21 @@ void LasRecordDecoder::begin(PointBatch& out, std::size_t n) const {
 }
 
 template <bool Extended>
-void LasRecordDecoder::decode_standard(const std::byte* raw, std::size_t count, PointBatch& out,
+bool LasRecordDecoder::decode_standard(const std::byte* raw, std::size_t count, PointBatch& out,
                                        std::size_t at) const {
     double *x = out.x.data() + at, *y = out.y.data() + at, *z = out.z.data() + at;
     std::uint16_t *intensity = out.intensity.data() + at, *label = out.label.data() + at;
     float* angle = out.scan_angle_deg.data() + at;
     std::uint8_t* withheld = out.withheld.data() + at;
+    unsigned odd = 0;
     for (std::size_t i = 0; i < count; ++i, raw += stride_) {
         x[i] = load_le<std::int32_t>(raw) * scale_.x + offset_.x;
         y[i] = load_le<std::int32_t>(raw + 4) * scale_.y + offset_.y;
         z[i] = load_le<std::int32_t>(raw + 8) * scale_.z + offset_.z;
         intensity[i] = load_le<std::uint16_t>(raw + 12);
+        const unsigned returns = load_le<std::uint8_t>(raw + 14);
+        odd |= static_cast<unsigned>(Extended ? impossible_return(returns & 15, returns >> 4)
+                                              : impossible_return(returns & 7, (returns >> 3) & 7));
         if constexpr (Extended) {
             withheld[i] = (load_le<std::uint8_t>(raw + 15) >> 2) & 1;
             label[i] = load_le<std::uint8_t>(raw + 16);
@@ -133,6 +143,26 @@ void LasRecordDecoder::decode_standard(const std::byte* raw, std::size_t count, 
             angle[i] = static_cast<float>(load_le<std::int8_t>(raw + 16));
         }
     }
+    return odd != 0;
+}
+
+void LasRecordDecoder::handle_impossible_returns(std::span<const std::byte> records,
+                                                 std::uint64_t first_record, PointBatch& out,
+                                                 std::size_t at) const {
+    for (std::size_t i = 0; i < records.size() / stride_; ++i) {
+        const unsigned returns = load_le<std::uint8_t>(records.data() + i * stride_ + 14);
+        const unsigned n = extended_ ? returns & 15 : returns & 7,
+                       of = extended_ ? returns >> 4 : (returns >> 3) & 7;
+        if (!impossible_return(n, of)) continue;
+        if (!salvage_)
+            refuse(first_record + i, "return number " + std::to_string(n) + " of " + std::to_string(of));
+        out.withheld[at + i] = kDamagedRecord;
+    }
+}
+
+void LasRecordDecoder::refuse(std::uint64_t record, const std::string& problem) const {
+    throw InputError(file_name_ + ": point " + std::to_string(record) + ": " + problem +
+                     "; the file is damaged (--salvage leaves such points out and counts them)");
 }
 
 void LasRecordDecoder::decode_extra(const std::byte* raw, std::size_t count, PointBatch& out,
@@ -149,12 +179,12 @@ void LasRecordDecoder::decode_extra(const std::byte* raw, std::size_t count, Poi
     }
 }
 
-void LasRecordDecoder::decode(std::span<const std::byte> records, PointBatch& out, std::size_t at) const {
+void LasRecordDecoder::decode(std::span<const std::byte> records, std::uint64_t first_record, PointBatch& out,
+                              std::size_t at) const {
     const std::size_t count = records.size() / stride_;
-    if (extended_)
-        decode_standard<true>(records.data(), count, out, at);
-    else
-        decode_standard<false>(records.data(), count, out, at);
+    const bool odd = extended_ ? decode_standard<true>(records.data(), count, out, at)
+                               : decode_standard<false>(records.data(), count, out, at);
+    if (odd) handle_impossible_returns(records, first_record, out, at);
     if (has_gps_time())
         for (std::size_t i = 0; i < count; ++i)
             out.gps_time[at + i] = load_le<double>(records.data() + i * stride_ + gps_at_);
@@ -169,29 +199,33 @@ std::string LasRecordDecoder::problem_of(const PointBatch& out, std::size_t i) c
         const std::string value = std::string(1, static_cast<char>('x' + a)) + " = " + number(position[a]);
         if (!(std::fabs(position[a]) <= furthest_)) return value + " is not a coordinate on Earth";
         if (position[a] < low[a] || position[a] > high[a])
-            return value + " lies far outside the bounds of the header, beyond " + number(low[a]) + " to " +
-                   number(high[a]);
+            return value + " lies outside the bounds of the header, " + number(low[a] + kBoundsSlack_m) +
+                   " to " + number(high[a] - kBoundsSlack_m) + " (--ignore-bounds if only those are wrong)";
     }
-    if (has_gps_time() && !std::isfinite(out.gps_time[i])) return "the GPS time is not finite";
+    if (out.withheld[i] == kDamagedRecord) return "an impossible return number";
+    if (has_gps_time() && !std::isfinite(out.gps_time[i]))
+        return "the GPS time is " + number(out.gps_time[i]) + "; expected a finite number of seconds";
     if (has_sensor() && !(length(out.sensor[i]) <= 2 * furthest_))
         return "the sensor position is not on Earth";
     return {};
 }
 
-std::optional<std::string> LasRecordDecoder::check_bounds(std::span<const std::byte> first_records) {
-    PointBatch batch;
-    begin(batch, first_records.size() / stride_);
-    decode(first_records, batch, 0);
+void LasRecordDecoder::look_at(std::span<const std::byte> plain_records, PointFileInfo& info) {
+    const std::size_t count = plain_records.size() / stride_;
     std::size_t outside = 0;
-    for (std::size_t i = 0; i < batch.size(); ++i)
-        outside +=
-            !(batch.x[i] >= bounds_.min.x && batch.x[i] <= bounds_.max.x && batch.y[i] >= bounds_.min.y &&
-              batch.y[i] <= bounds_.max.y && batch.z[i] >= bounds_.min.z && batch.z[i] <= bounds_.max.z);
-    if (2 * outside <= batch.size()) return std::nullopt;
-    constexpr double kAnywhere = 1e300;
-    bounds_ = {{-kAnywhere, -kAnywhere, -kAnywhere}, {kAnywhere, kAnywhere, kAnywhere}};
-    return "the bounds in the header are wrong (" + std::to_string(outside) + " of the first " +
-           std::to_string(batch.size()) + " points lie outside) and are not used";
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::byte* raw = plain_records.data() + i * stride_;
+        const Vec3d p{load_le<std::int32_t>(raw) * scale_.x + offset_.x,
+                      load_le<std::int32_t>(raw + 4) * scale_.y + offset_.y,
+                      load_le<std::int32_t>(raw + 8) * scale_.z + offset_.z};
+        outside += !(p.x >= bounds_.min.x && p.x <= bounds_.max.x && p.y >= bounds_.min.y &&
+                     p.y <= bounds_.max.y && p.z >= bounds_.min.z && p.z <= bounds_.max.z);
+    }
+    if (2 * outside <= count) return;
+    bounds_ = kEverywhere;
+    info.bounds_known = false;
+    info.notes.push_back("the bounds in the header are wrong (" + std::to_string(outside) + " of " +
+                         std::to_string(count) + " points looked at lie outside) and are not used");
 }
 
 void LasRecordDecoder::finish(std::uint64_t first_record, PointBatch& out) const {
@@ -205,6 +239,7 @@ void LasRecordDecoder::finish(std::uint64_t first_record, PointBatch& out) const
                static_cast<unsigned>(outside(out.z[i], bounds_.min.z, bounds_.max.z));
     if (has_gps_time())
         for (const double t : out.gps_time) any |= static_cast<unsigned>(!std::isfinite(t));
+    for (const std::uint8_t w : out.withheld) any |= static_cast<unsigned>(w == kDamagedRecord);
     const auto off_earth = [furthest = furthest_](Vec3d low, Vec3d high) {
         double far = 0;
         for (const double v : {low.x, low.y, low.z, high.x, high.y, high.z})
@@ -217,9 +252,7 @@ void LasRecordDecoder::finish(std::uint64_t first_record, PointBatch& out) const
     for (std::size_t i = 0; i < n; ++i) {
         const std::string problem = problem_of(out, i);
         if (problem.empty()) continue;
-        if (!salvage_)
-            throw InputError(file_name_ + ": point " + std::to_string(first_record + i) + ": " + problem +
-                             "; the file is damaged (--salvage leaves such points out and counts them)");
+        if (!salvage_) refuse(first_record + i, problem);
         bad[i] = 1;
         ++out.damaged;
     }

@@ -21,24 +21,32 @@ class LasRecordDecoder {
 
     /// Sizes the columns of `out` for `count` points.
     void begin(PointBatch& out, std::size_t count) const;
-    /// Decodes whole records into out[at…].
-    void decode(std::span<const std::byte> records, PointBatch& out, std::size_t at) const;
+    /// Decodes whole records into out[at…]. `first_record` is the number of the first in the file. Throws
+    /// InputError naming the record when it has an impossible return number.
+    void decode(std::span<const std::byte> records, std::uint64_t first_record, PointBatch& out,
+                std::size_t at) const;
     /// Checks the values of all decoded points: coordinates on Earth and within the header's bounds, times
     /// finite. `first_record` is the number of out[0] in the file. Throws InputError naming the record; under
     /// salvage such points are removed and counted.
     void finish(std::uint64_t first_record, PointBatch& out) const;
 
-    /// Looks at the first records: when most lie outside the header's bounds, it is the header that is wrong,
-    /// and the bounds are not used. Returns a note then. Call before any other thread decodes.
-    std::optional<std::string> check_bounds(std::span<const std::byte> first_records);
+    static constexpr std::uint64_t kLookPoints = 1000;
+    /// Looks at some records that are stored as they are, kLookPoints or all: when most lie outside the
+    /// header's bounds, it is the header that is wrong; the bounds are not used, and a note says so. Call
+    /// before any other thread decodes.
+    void look_at(std::span<const std::byte> plain_records, PointFileInfo& info);
 
     bool has_gps_time() const { return gps_at_ != 0; }
     bool has_instance() const { return instance_.bytes != 0 || (labels_ && labels_->has_instances()); }
     bool has_sensor() const { return sensor_[0].bytes != 0; }
 
   private:
+    /// Returns whether a record has an impossible return number.
     template <bool Extended>
-    void decode_standard(const std::byte* raw, std::size_t count, PointBatch& out, std::size_t at) const;
+    bool decode_standard(const std::byte* raw, std::size_t count, PointBatch& out, std::size_t at) const;
+    void handle_impossible_returns(std::span<const std::byte> records, std::uint64_t first_record,
+                                   PointBatch& out, std::size_t at) const;
+    [[noreturn]] void refuse(std::uint64_t record, const std::string& problem) const;
     void decode_extra(const std::byte* raw, std::size_t count, PointBatch& out, std::size_t at) const;
     std::string problem_of(const PointBatch& out, std::size_t i) const;
     LasExtraField find_extra(const LasHeader& header, std::span<const std::string_view> names) const;
@@ -49,7 +57,7 @@ class LasRecordDecoder {
     bool extended_;                            ///< formats 6–10
     std::size_t stride_, gps_at_ = 0;
     Vec3d scale_, offset_;  ///< to metres
-    Bounds bounds_;         ///< of the header, in metres, widened
+    Bounds bounds_;         ///< of the header, in metres, with some slack
     double furthest_;       ///< a coordinate beyond this is damage
     Vec3d to_metres_;
     LasExtraField label_, instance_, sensor_[3];

@@ -1,6 +1,7 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "core/formats/bytes_le.hpp"
+#include "core/formats/las_crs.hpp"
 #include "core/formats/point_sink.hpp"
 
 #include <algorithm>
@@ -37,6 +38,7 @@ class LasSink : public PointSink {
         if (!std::isfinite(options.scale_m) || options.scale_m <= 0)
             throw UsageError("the resolution of a LAS file must be positive, not " +
                              std::to_string(options.scale_m));
+        if (!options.crs.empty()) crs_ = formats::las_crs_record(options.crs);
         low_.fill(std::numeric_limits<std::int32_t>::max());
         high_.fill(std::numeric_limits<std::int32_t>::min());
     }
@@ -134,26 +136,25 @@ class LasSink : public PointSink {
         to[16] = label > 255 ? std::byte{0} : static_cast<std::byte>(label);
     }
 
-    std::size_t wkt_bytes() const { return options_.crs.empty() ? 0 : options_.crs.size() + 1; }
     std::size_t header_bytes() const {
-        return kHeaderBytes + (wkt_bytes() ? kVlrBytes + wkt_bytes() : 0) +
+        return kHeaderBytes + (crs_ ? kVlrBytes + crs_->payload.size() : 0) +
                (layout_.fields ? kVlrBytes + layout_.fields * kFieldBytes : 0);
     }
 
     std::vector<std::byte> header() const {
-        if (wkt_bytes() > 65535)
+        if (crs_ && crs_->payload.size() > 65535)
             throw UsageError(name_ + ": the coordinate system is longer than a LAS record can hold");
         std::vector<std::byte> head(header_bytes());
         std::byte* h = head.data();
         store_text(h, "LASF", 4);
-        store_le(h + 6, kWktFlag);
+        store_le(h + 6, static_cast<std::uint16_t>(!crs_ || crs_->is_wkt ? kWktFlag : 0));
         h[24] = std::byte{1};
         h[25] = std::byte{4};
         store_text(h + 26, "citysplat", 32);
         store_text(h + 58, options_.software, 31);
         store_le(h + 94, static_cast<std::uint16_t>(kHeaderBytes));
         store_le(h + 96, static_cast<std::uint32_t>(head.size()));
-        store_le(h + 100, static_cast<std::uint32_t>((wkt_bytes() ? 1 : 0) + (layout_.fields ? 1 : 0)));
+        store_le(h + 100, static_cast<std::uint32_t>((crs_ ? 1 : 0) + (layout_.fields ? 1 : 0)));
         h[104] = std::byte{6};
         store_le(h + 105, static_cast<std::uint16_t>(layout_.bytes));
         const double offsets[3]{offset_.x, offset_.y, offset_.z};
@@ -180,10 +181,10 @@ class LasSink : public PointSink {
     }
 
     void store_vlrs(std::byte* at) const {
-        if (wkt_bytes()) {
-            at = store_vlr(at, "LASF_Projection", 2112, wkt_bytes(), "coordinate system (WKT)");
-            store_text(at, options_.crs, options_.crs.size());
-            at += wkt_bytes();
+        if (crs_) {
+            at = store_vlr(at, "LASF_Projection", crs_->id, crs_->payload.size(), "coordinate system");
+            store_text(at, crs_->payload, crs_->payload.size());
+            at += crs_->payload.size();
         }
         if (!layout_.fields) return;
         at = store_vlr(at, "LASF_Spec", 4, layout_.fields * kFieldBytes, "extra bytes");
@@ -207,6 +208,7 @@ class LasSink : public PointSink {
 
     std::string name_;
     SinkOptions options_;
+    std::optional<formats::LasCrsRecord> crs_;
     Vec3d offset_{0, 0, 0};
     FileWriter out_;
     Layout layout_;

@@ -137,7 +137,9 @@ class PcdHeaderParser {
                  std::to_string(h_.sizes.size()) + ", TYPE " + std::to_string(h_.types.size()) + ", COUNT " +
                  std::to_string(h_.counts.size()));
         const auto product = checked_multiply(h_.width, h_.height);
-        if (!product) fail("WIDTH × HEIGHT is impossible");
+        if (!product)
+            fail("WIDTH " + std::to_string(h_.width) + " × HEIGHT " + std::to_string(h_.height) +
+                 " is impossible");
         if (!h_.has_points) h_.points = *product;
         if (*product != h_.points)
             fail("POINTS " + std::to_string(h_.points) + ", but WIDTH × HEIGHT is " +
@@ -277,8 +279,10 @@ std::unique_ptr<PointFile> open_pcd(File file, const ReadOptions& options) {
     info.points = h.points;
     Crs crs;
     crs.assign(options, name);
+    TableConvention convention = convention_of(h, info);
+    convention.metres_per_unit = crs.scale_to_deliver(options, name);
     crs.describe(info);
-    TableDecoder decoder(h.columns, name, options, convention_of(h, info));
+    TableDecoder decoder(h.columns, name, options, convention);
     decoder.use_labels(h.points);
     if (h.data == PcdData::compressed)
         return open_compressed(std::move(file), h, std::move(decoder), std::move(info));

@@ -30,7 +30,7 @@ struct PlyHeader {
     PlyData data = PlyData::ascii;
     bool has_format = false;
     std::vector<PlyElement> elements;
-    Vec3d offset_m{0, 0, 0};
+    Vec3d offset{0, 0, 0};  ///< in the unit of the coordinates
     std::string crs;
     std::uint64_t bytes = 0, lines = 0;
 };
@@ -153,7 +153,7 @@ class PlyHeaderParser {
                 const auto [end, ec] = std::from_chars(w.data(), w.data() + w.size(), v[i]);
                 good = good && ec == std::errc() && end == w.data() + w.size();
             }
-            if (good) header_.offset_m = {v[0], v[1], v[2]};
+            if (good) header_.offset = {v[0], v[1], v[2]};
         }
         if (words.size() >= 3 && words[1] == "crs") {
             const char* begin = words[2].data();
@@ -224,16 +224,17 @@ std::unique_ptr<PointFile> open_ply(File file, const ReadOptions& options) {
     const std::string name = file.path().string();
     const PlyHeader h = PlyHeaderParser(file).parse();
     const PlyElement& vertex = find_vertices(h, name);
-    TableDecoder decoder(vertex.properties, name, options, {.offset_m = h.offset_m});
+    Crs crs = crs_from_wkt(h.crs);
+    crs.assign(options, name);
+    TableConvention convention{.offset = h.offset};
+    convention.metres_per_unit = crs.scale_to_deliver(options, name);
+    TableDecoder decoder(vertex.properties, name, options, convention);
     decoder.use_labels(vertex.count);
     PointFileInfo info;
     constexpr const char* kNames[]{"PLY ascii", "PLY binary_little_endian", "PLY binary_big_endian"};
     info.format = kNames[static_cast<std::size_t>(h.data)];
-    Crs crs = crs_from_wkt(h.crs);
-    crs.assign(options, name);
-    crs.scale_to_deliver(options, name);
     crs.describe(info);
-    if (h.offset_m.x != 0 || h.offset_m.y != 0 || h.offset_m.z != 0)
+    if (h.offset.x != 0 || h.offset.y != 0 || h.offset.z != 0)
         info.notes.push_back("coordinates are moved by the offset in the comment of the header");
     if (h.data == PlyData::ascii)
         return open_text_ply(std::move(file), h, vertex, std::move(decoder), std::move(info), options);

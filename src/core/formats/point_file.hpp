@@ -30,6 +30,8 @@ struct ReadOptions {
     /// Leave out what is damaged instead of refusing the file; every lost point is counted
     /// (PointFileInfo::points_lost, PointBatch::damaged).
     bool salvage = false;
+    /// LAS, LAZ: the bounds in the header are wrong; do not hold the points to them.
+    bool ignore_bounds = false;
     /// Assigned to files that do not say; contradicting a file that does is an InputError.
     std::string crs{};
     /// Values of intensity that become 0 and 65535. Default: by the column's type, see docs/inputs.md.
@@ -58,6 +60,10 @@ struct PointFileInfo {
     double vertical_metres_per_unit = 1.0;
     bool has_gps_time = false, has_intensity = false, has_label = false, has_sensor = false;
     bool has_instance = false;
+    /// What GPS times count: nobody says; seconds of a GPS week; seconds since 1980-01-06 minus 10⁹.
+    enum class TimeKind { unknown, week_seconds, adjusted_standard };
+    TimeKind time_kind = TimeKind::unknown;
+    std::string made_by;               ///< system and software, as the file says
     std::vector<std::string> columns;  ///< what the file calls its columns
     std::vector<std::string> notes;    ///< oddities worth a line to the user
 };

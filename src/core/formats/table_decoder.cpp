@@ -203,19 +203,25 @@ void TableDecoder::begin(PointBatch& out, std::size_t n) const {
     out.sensor.resize(has_sensor() ? n : 0);
     out.withheld.resize(has(Role::withheld) ? n : 0);
     if (convention_.constant_sensor)
-        std::fill(out.sensor.begin(), out.sensor.end(), *convention_.constant_sensor + convention_.offset_m);
+        std::fill(out.sensor.begin(), out.sensor.end(), to_metres(*convention_.constant_sensor));
+}
+
+Vec3d TableDecoder::to_metres(Vec3d p) const {
+    const Vec3d q = p + convention_.offset, &metres = convention_.metres_per_unit;
+    return {q.x * metres.x, q.y * metres.y, q.z * metres.z};
 }
 
 void TableDecoder::store(Role role, double v, PointBatch& out, std::size_t i) const {
+    const Vec3d &offset = convention_.offset, &metres = convention_.metres_per_unit;
     switch (role) {
         case Role::x:
-            out.x[i] = v + convention_.offset_m.x;
+            out.x[i] = (v + offset.x) * metres.x;
             break;
         case Role::y:
-            out.y[i] = v + convention_.offset_m.y;
+            out.y[i] = (v + offset.y) * metres.y;
             break;
         case Role::z:
-            out.z[i] = v + convention_.offset_m.z;
+            out.z[i] = (v + offset.z) * metres.z;
             break;
         case Role::gps_time:
             out.gps_time[i] = v;
@@ -237,13 +243,13 @@ void TableDecoder::store(Role role, double v, PointBatch& out, std::size_t i) co
             out.scan_angle_deg[i] = static_cast<float>(v);
             break;
         case Role::sensor_x:
-            out.sensor[i].x = v + convention_.offset_m.x;
+            out.sensor[i].x = (v + offset.x) * metres.x;
             break;
         case Role::sensor_y:
-            out.sensor[i].y = v + convention_.offset_m.y;
+            out.sensor[i].y = (v + offset.y) * metres.y;
             break;
         case Role::sensor_z:
-            out.sensor[i].z = v + convention_.offset_m.z;
+            out.sensor[i].z = (v + offset.z) * metres.z;
             break;
         case Role::withheld:
             out.withheld[i] = v != 0;

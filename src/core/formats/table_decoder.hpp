@@ -45,8 +45,9 @@ inline constexpr std::size_t kRoles = 12;
 /// How a format departs from "every record is a point in world coordinates".
 struct TableConvention {
     bool nan_is_no_return = false;           ///< PCD: NaN in x, y or z marks a beam without return
-    Vec3d offset_m{0, 0, 0};                 ///< added to positions and sensor positions
-    std::optional<Vec3d> constant_sensor{};  ///< of every point, before the offset
+    Vec3d offset{0, 0, 0};                   ///< added to positions and sensor positions
+    Vec3d metres_per_unit{1, 1, 1};          ///< multiplies them, after that
+    std::optional<Vec3d> constant_sensor{};  ///< of every point, before both
 };
 
 /// Turns records of columns into points. Immutable after choose_intensity_range(), so any number of threads
@@ -95,6 +96,7 @@ class TableDecoder {
     static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
     void find_roles();
+    Vec3d to_metres(Vec3d position) const;
     void store(Role role, double value, PointBatch& out, std::size_t i) const;
     void store_strided(std::size_t role, const std::byte* first, std::size_t stride, std::size_t count,
                        bool big_endian, PointBatch& out, std::size_t at) const;

@@ -113,14 +113,15 @@ std::unique_ptr<PointFile> open_text_points(File file, const ReadOptions& option
     }
     std::vector<Column> columns;
     for (std::size_t i = 0; i < names.size(); ++i) columns.push_back({names[i], Scalar::f64, i});
-    TableDecoder decoder(std::move(columns), name, options);
+    Crs crs;
+    crs.assign(options, name);
+    TableConvention convention;
+    convention.metres_per_unit = crs.scale_to_deliver(options, name);
+    TableDecoder decoder(std::move(columns), name, options, convention);
     decoder.use_labels(index.records);
     PointFileInfo info;
     info.format = "text, " + std::to_string(names.size()) + " columns";
     info.points = index.records;
-    Crs crs;
-    crs.assign(options, name);
-    crs.scale_to_deliver(options, name);
     crs.describe(info);
     return make_text_table_file(std::move(file), std::move(index), std::move(decoder), std::move(info),
                                 options.salvage);

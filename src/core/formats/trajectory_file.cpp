@@ -109,7 +109,7 @@ Trajectory read_trajectory(const std::filesystem::path& path, const TrajectoryOp
             path.string() + ": poses " + std::to_string(*gap + 1) + " and " + std::to_string(*gap + 2) +
             " are " + std::to_string(b.time_s - a.time_s) + " s and " +
             std::to_string(length(b.world_from_body.translation - a.world_from_body.translation)) +
-            " m apart: a hole in the recording; split the file, or allow gaps");
+            " m apart: a hole in the recording; split the file, or accept it with --allow-gaps");
     }
     return trajectory;
 }

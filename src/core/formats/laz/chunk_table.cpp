@@ -10,7 +10,9 @@ namespace citysplat::formats {
 
 namespace {
 
-constexpr std::uint32_t kVariableChunks = 0xffffffffu;
+/// Chunk sizes that mean "see the chunk table". 0 is what some COPC writers left there.
+bool is_variable(std::uint32_t chunk_points) { return chunk_points == 0 || chunk_points == 0xffffffffu; }
+
 constexpr std::size_t kVlrFixedBytes = 34;
 /// The best that LASzip does on identical points is some hundred points per byte; more is a lie.
 constexpr std::uint64_t kMaxPointsPerByte = 8192;
@@ -155,17 +157,21 @@ void check_chunk(const File& file, const LasHeader& h, const LazChunk& c, std::s
 }  // namespace
 
 std::string laz_unsupported(const File& file, const LasHeader& h) {
+    const LaszipRecord r = checked_record(file, h);
     if (h.point_format == 4 || h.point_format == 5)
         return "compressed waveform point format " + std::to_string(h.point_format);
-    const LaszipRecord r = checked_record(file, h);
     if (r.compressor == 1) return "LASzip 1 compression without chunks (2010)";
     if (r.compressor == 2 && h.point_format >= 6)
         return "LASzip compression of point format " + std::to_string(h.point_format) + " without layers";
-    if (r.chunk_points == 0 && h.points) return "chunks of 0 points, as an early COPC writer made them";
-    for (const auto& item : r.items)
+    for (const auto& item : r.items) {
         if (item.version < 2) return "items of LASzip version 1 (2010)";
+        if (item.version > (r.compressor == 3 ? 4 : 2))
+            return "an item of LASzip version " + std::to_string(item.version);
+    }
     return {};
 }
+
+bool laz_is_chunked(const File& file, const LasHeader& h) { return checked_record(file, h).compressor != 1; }
 
 std::vector<LazChunk> read_laz_chunks(const File& file, const LasHeader& h) {
     const LaszipRecord record = checked_record(file, h);
@@ -175,7 +181,6 @@ std::vector<LazChunk> read_laz_chunks(const File& file, const LasHeader& h) {
     if (record.compressor != (h.point_format >= 6 ? 3 : 2))
         fail(file, record_name + ": compressor " + std::to_string(record.compressor) +
                        " does not go with point format " + std::to_string(h.point_format));
-    if (record.chunk_points == 0) fail(file, record_name + ": chunks of 0 points");
     const std::uint64_t table = find_table(file, h), data_begin = h.points_offset + std::uint64_t{8};
     std::byte raw[8];
     file.read_at(table, raw);
@@ -183,7 +188,7 @@ std::vector<LazChunk> read_laz_chunks(const File& file, const LasHeader& h) {
     const std::string where = "chunk table at byte " + std::to_string(table);
     if (version != 0) fail(file, where + ": version " + std::to_string(version) + "; expected 0");
     const std::uint64_t most = (table - data_begin) / h.record_bytes;
-    const bool variable = record.chunk_points == kVariableChunks;
+    const bool variable = is_variable(record.chunk_points);
     const std::uint64_t expected = variable ? count : (h.points - 1) / record.chunk_points + 1;
     if (count == 0 || count > most || count != expected)
         fail(file, where + ": " + std::to_string(count) + " chunks; " +
@@ -211,7 +216,10 @@ std::vector<LazChunk> read_laz_chunks(const File& file, const LasHeader& h) {
     }
     if (next.first_point != h.points)
         fail(file, where + ": the chunks hold " + std::to_string(next.first_point) +
-                       " points, the header claims " + std::to_string(h.points));
+                       " points, the header claims " + std::to_string(h.points) +
+                       (record.chunk_points == 0
+                            ? "; the chunk size of 0 in the " + record_name + " may be the mistake"
+                            : ""));
     return chunks;
 }
 

@@ -19,6 +19,9 @@ struct LazChunk {
 /// LASzip record is damaged.
 std::string laz_unsupported(const File& file, const LasHeader& header);
 
+/// Is there a chunk table? Not in files of LASzip 1. Throws InputError when the LASzip record is damaged.
+bool laz_is_chunked(const File& file, const LasHeader& header);
+
 /// Checks the LASzip record of a compressed file against its header, reads the chunk table, and checks every
 /// chunk to be inside the file and the chunks to hold exactly the points of the header. Throws InputError
 /// naming the byte and what was expected.

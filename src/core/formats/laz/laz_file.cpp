@@ -12,7 +12,7 @@ namespace citysplat::formats {
 
 namespace {
 
-constexpr std::size_t kLookPoints = 1000;
+constexpr std::size_t kWavePacketBytes = 29;
 
 /// The parts of a chunk of point formats 6–10: the first point as it is, the number of points, the sizes of
 /// the layers, the layers: 9 of coordinates and attributes, 1 or 2 of colour, 1 of waveform packets, and 1
@@ -39,19 +39,22 @@ class LayeredChunk {
                              std::to_string(packed.size()));
     }
 
-    /// The same points as a chunk of format 6 or 8, without extra bytes.
+    /// The same points as a chunk of format 6 or 8: the packet of the first point, the size of the waveform
+    /// layer and the layer itself are cut out.
     std::vector<std::byte> without_waveform(std::span<const std::byte> packed, int plain_format) const {
-        const std::size_t layers = plain_layers(plain_format),
-                          first = kLasRecordBytes[static_cast<std::size_t>(plain_format)];
-        std::vector<std::byte> out(packed.begin(), packed.begin() + static_cast<std::ptrdiff_t>(first));
-        const auto append = [&](std::size_t at, std::size_t bytes) {
-            out.insert(out.end(), packed.begin() + static_cast<std::ptrdiff_t>(at),
-                       packed.begin() + static_cast<std::ptrdiff_t>(at + bytes));
+        const std::size_t wave = plain_layers(plain_format),
+                          standard = kLasRecordBytes[static_cast<std::size_t>(plain_format)];
+        std::size_t wave_at = record_bytes_ + 4 + 4 * sizes_.size();
+        for (std::size_t i = 0; i < wave; ++i) wave_at += sizes_[i];
+        std::vector<std::byte> out;
+        const auto append = [&](std::size_t from, std::size_t to) {
+            out.insert(out.end(), packed.begin() + static_cast<std::ptrdiff_t>(from),
+                       packed.begin() + static_cast<std::ptrdiff_t>(to));
         };
-        append(record_bytes_, 4 + 4 * layers);
-        std::size_t bytes = 0;
-        for (std::size_t i = 0; i < layers; ++i) bytes += sizes_[i];
-        append(record_bytes_ + 4 + 4 * sizes_.size(), bytes);
+        append(0, standard);
+        append(standard + kWavePacketBytes, record_bytes_ + 4 + 4 * wave);
+        append(record_bytes_ + 4 + 4 * (wave + 1), wave_at);
+        append(wave_at + sizes_[wave], packed.size());
         return out;
     }
 
@@ -81,21 +84,13 @@ class LazFile : public PointFile {
             if (!salvage_) throw;
             lose_everything(e.what());
         }
-        if (chunks_.empty()) return;
-        std::vector<std::byte> first;
-        try {
-            decode(0, std::min<std::size_t>(kLookPoints, static_cast<std::size_t>(chunks_[0].points)),
-                   [&](std::span<const std::byte> records) {
-                       first.insert(first.end(), records.begin(), records.end());
-                   });
-        } catch (const InputError&) {
-            if (!salvage_) throw;
-            return;
-        }
-        if (auto note = decoder_.check_bounds(first)) {
-            info_.notes.push_back(std::move(*note));
-            info_.bounds_known = false;
-        }
+        // The first point of a chunk is stored as it is: damage in front of it does not reach it.
+        const std::size_t looked = std::min<std::size_t>(chunks_.size(), LasRecordDecoder::kLookPoints);
+        std::vector<std::byte> first(looked * header_.record_bytes);
+        for (std::size_t i = 0; i < looked; ++i)
+            file_.read_at(chunks_[i].offset,
+                          std::span(first).subspan(i * header_.record_bytes, header_.record_bytes));
+        decoder_.look_at(first, info_);
     }
 
     const PointFileInfo& info() const override { return info_; }
@@ -110,7 +105,7 @@ class LazFile : public PointFile {
             decode(index, static_cast<std::size_t>(chunk.points), [&](std::span<const std::byte> records) {
                 const std::size_t n = records.size() / header_.record_bytes;
                 decoder_.begin(out, done + n);
-                decoder_.decode(records, out, done);
+                decoder_.decode(records, chunk.first_point + done, out, done);
                 done += n;
             });
         } catch (const InputError&) {
@@ -120,6 +115,10 @@ class LazFile : public PointFile {
             return;
         }
         decoder_.finish(chunk.first_point, out);
+        if (out.damaged == 0) return;
+        // One impossible point means that those around it cannot be trusted: they depend on each other.
+        out.clear();
+        out.damaged = chunk.points;
     }
 
   private:
@@ -148,15 +147,20 @@ class LazFile : public PointFile {
         }
         // Waveform formats are others with a layer more, which we do not need: 9 is 6, 10 is 8 with packets.
         const int plain_format = header_.point_format == 9 ? 6 : 8;
-        const std::size_t plain = kLasRecordBytes[static_cast<std::size_t>(plain_format)],
-                          whole = header_.record_bytes;
+        const std::size_t whole = header_.record_bytes, plain = whole - kWavePacketBytes,
+                          standard = kLasRecordBytes[static_cast<std::size_t>(plain_format)];
         std::vector<std::byte> wide;
         decode_laz_chunk(layers.without_waveform(packed, plain_format), {plain_format, plain, points}, where,
                          [&](std::span<const std::byte> records) {
                              const std::size_t n = records.size() / plain;
                              wide.assign(n * whole, std::byte{0});
-                             for (std::size_t i = 0; i < n; ++i)
-                                 std::memcpy(wide.data() + i * whole, records.data() + i * plain, plain);
+                             for (std::size_t i = 0; i < n; ++i) {
+                                 const std::byte* from = records.data() + i * plain;
+                                 std::byte* to = wide.data() + i * whole;
+                                 std::memcpy(to, from, standard);
+                                 std::memcpy(to + standard + kWavePacketBytes, from + standard,
+                                             plain - standard);
+                             }
                              take(wide);
                          });
     }
@@ -173,12 +177,6 @@ class LazFile : public PointFile {
 
 std::unique_ptr<PointFile> open_laz(File file, LasHeader header, LasRecordDecoder decoder, PointFileInfo info,
                                     bool salvage) {
-    const std::string name = file.path().string();
-    if (const std::string why = laz_unsupported(file, header); !why.empty())
-        throw UnavailableError(name + ": " + why +
-                               " is not supported by the built-in reader; recompress the file, "
-                               "or build with LASlib");
-    if (!laz_available()) throw UnavailableError(name + ": " + laz_advice());
     auto laz = std::make_unique<LazFile>(std::move(file), std::move(header), std::move(decoder),
                                          std::move(info), salvage);
     laz->open();

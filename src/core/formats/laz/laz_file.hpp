@@ -6,8 +6,8 @@
 
 namespace citysplat::formats {
 
-/// Compressed LAS: one block per chunk. Throws UnavailableError when this build, or laz-perf, cannot decode
-/// the file, saying which and what to do.
+/// Compressed LAS, decoded by laz-perf: one block per chunk. Requires laz_available() and a file that is not
+/// laz_unsupported().
 std::unique_ptr<PointFile> open_laz(File file, LasHeader header, LasRecordDecoder decoder, PointFileInfo info,
                                     bool salvage);
 
