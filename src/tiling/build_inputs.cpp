@@ -53,19 +53,25 @@ class InputResolver {
                 throw UsageError("--remove " + path.string() +
                                  ": the city has no such input; citysplat status -v "
                                  "lists them");
+        for (auto& [name, row] : rows_) set_reading(row, options_.refresh(row.reading));
         for (const BuildInput& input : options_.inputs) {
             const std::string name = input_name(input.path);
             named_.insert(name);
             InputRow& row = rows_[name];
             row.path = name;
-            if (row.reading != input.reading) row.stamp = {};
-            row.reading = input.reading;
+            set_reading(row, input.reading);
             if (!input.trajectory.empty()) {
                 const std::string trajectory = input_name(input.trajectory);
                 if (row.trajectory != trajectory) row.trajectory_stamp = {};
                 row.trajectory = trajectory;
             }
         }
+    }
+
+    /// A file that is read in another way is another source.
+    static void set_reading(InputRow& row, const std::string& reading) {
+        if (row.reading != reading) row.stamp = {};
+        row.reading = reading;
     }
 
     /// Brings one row up to date. False when there is nothing to be had from it.
@@ -141,11 +147,27 @@ class InputResolver {
         ++report_.inputs_read;
         report_.spilled_bytes += result.spilled_bytes;
         const PointCounts& counts = result.source.counts;
-        if (trajectory && counts.kept > 0 && counts.without_sensor >= counts.accepted())
-            report_.warnings.push_back(row.path +
-                                       ": no point has a GPS time within the trajectory; normals will not be "
-                                       "oriented to the sensor");
+        if (trajectory && counts.without_sensor > 0) warn_of_times(row, *trajectory, *input.file, counts);
         return catalog_.add_source(result.source, result.segments);
+    }
+
+    /// Points that the trajectory does not cover are kept; their normals cannot be oriented to the sensor.
+    void warn_of_times(const InputRow& row, const SourceTrajectory& trajectory, const PointFile& file,
+                       const PointCounts& counts) {
+        std::string of_cloud = "the cloud has no GPS times";
+        if (file.info().has_gps_time && file.block_count() > 0) {
+            PointBatch first, last;
+            file.read_block(0, first);
+            file.read_block(file.block_count() - 1, last);
+            if (!first.gps_time.empty() && !last.gps_time.empty())
+                of_cloud = "the cloud begins at " + std::to_string(first.gps_time.front()) +
+                           " s and ends at " + std::to_string(last.gps_time.back()) + " s";
+        }
+        report_.warnings.push_back(
+            row.path + ": " + format_count(counts.without_sensor) + " of " + format_count(counts.accepted()) +
+            " points have no sensor position: " + of_cloud + ", " + row.trajectory + " covers " +
+            std::to_string(trajectory.path.begin_s()) + " to " + std::to_string(trajectory.path.end_s()) +
+            " s; look at --time-offset, --gps-week and --adjusted-gps-time");
     }
 
     bool predict(const InputRow& row) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,6 +48,8 @@ struct BuildOptions {
     std::optional<std::uint64_t> most_tile_points;  ///< split tiles above this, whatever the memory
     OpenPointFile open;
     LoadTrajectory load_trajectory;
+    /// What `reading` of an input that is not mentioned has become, where it speaks of files that can change.
+    std::function<std::string(const std::string& reading)> refresh = [](const std::string& r) { return r; };
 };
 
 /// Why a tile was looked at again, in the words of --explain.

@@ -2,6 +2,7 @@
 
 #include "core/bytes.hpp"
 #include "core/error.hpp"
+#include "core/formats/crs.hpp"
 #include "tiling/build_inputs.hpp"
 #include "tiling/build_plan.hpp"
 #include "tiling/city_lock.hpp"
@@ -180,14 +181,28 @@ class Builder {
         next_.tile_size_m = options_.tile_size_m != 0 ? options_.tile_size_m
                             : latest_                 ? latest_->tile_size_m
                                                       : kDefaultTileSize_m;
+        agree_on_crs();
+    }
+
+    /// One coordinate system for all inputs, or none for all. Throws ConfigError naming the one that differs.
+    void agree_on_crs() {
+        const InputRow* unknown = nullptr;
         for (const InputRow& input : inputs_) {
             const std::string crs = catalog_->source(input.source).crs;
+            if (crs.empty()) {
+                unknown = &input;
+                continue;
+            }
             if (next_.crs.empty()) next_.crs = crs;
-            if (!crs.empty() && crs != next_.crs)
-                throw ConfigError(input.path +
-                                  " has another coordinate system than the rest of the city; "
-                                  "transform it first, or give it a city of its own");
+            if (!formats::same_crs(crs, next_.crs))
+                throw ConfigError(input.path + " is in " + crs.substr(0, 60) + ", the rest of the city in " +
+                                  next_.crs.substr(0, 60) +
+                                  "; transform it first, or give it a city of its own");
         }
+        if (unknown && !next_.crs.empty())
+            throw ConfigError(
+                unknown->path + " does not say its coordinate system, the rest of the city is in " +
+                next_.crs.substr(0, 60) + "; assign it with --crs, or give it a city of its own");
     }
 
     void calibrate() {

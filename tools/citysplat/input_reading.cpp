@@ -51,6 +51,7 @@ std::string reading_of(const InputSource& source, const ReadOptions& options,
     if (options.units != defaults.units) j["units"] = static_cast<int>(options.units);
     if (options.reader != defaults.reader) j["reader"] = static_cast<int>(options.reader);
     if (options.salvage) j["salvage"] = true;
+    if (options.ignore_bounds) j["ignore_bounds"] = true;
     if (!options.crs.empty()) j["crs"] = options.crs;
     if (options.intensity_range)
         j["intensity_range"] = {options.intensity_range->first, options.intensity_range->second};
@@ -65,12 +66,21 @@ std::string reading_of(const InputSource& source, const ReadOptions& options,
     return j.empty() ? std::string() : j.dump();
 }
 
+std::string refreshed(const std::string& reading) {
+    json j = parse(reading);
+    const std::filesystem::path labels = j.value("labels", "");
+    if (labels.empty() || !std::filesystem::exists(labels)) return reading;
+    j["labels_hash"] = tiling::hash_file(labels, CancelToken()).hex();
+    return j.dump();
+}
+
 ReadOptions read_options_from(const std::string& reading) {
     const json j = parse(reading);
     ReadOptions o;
     o.units = static_cast<ReadOptions::Units>(j.value("units", static_cast<int>(o.units)));
     o.reader = static_cast<ReadOptions::Reader>(j.value("reader", static_cast<int>(o.reader)));
     o.salvage = j.value("salvage", false);
+    o.ignore_bounds = j.value("ignore_bounds", false);
     o.crs = j.value("crs", "");
     if (j.contains("intensity_range"))
         o.intensity_range = {j["intensity_range"].at(0), j["intensity_range"].at(1)};

@@ -12,6 +12,9 @@ namespace citysplat::cli {
 std::string reading_of(const InputSource& source, const ReadOptions& options,
                        const TrajectoryOptions& trajectory);
 
+/// The same words with the content of the label file as it is now. A label file that is gone leaves them.
+std::string refreshed(const std::string& reading);
+
 ReadOptions read_options_from(const std::string& reading);
 TrajectoryOptions trajectory_options_from(const std::string& reading);
 

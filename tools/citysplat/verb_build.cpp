@@ -182,6 +182,7 @@ void run(Context& context, const BuildFlags& flags) {
     options.load_trajectory = [](const fs::path& path, const std::string& reading) {
         return read_trajectory(path, trajectory_options_from(reading));
     };
+    options.refresh = refreshed;
     for (const std::string& path : flags.remove) options.remove.emplace_back(path);
     options.recalibrate = flags.recalibrate;
     options.measure_drift = flags.measure_drift;

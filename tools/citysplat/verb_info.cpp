@@ -1,5 +1,6 @@
 #include "citysplat/context.hpp"
 #include "citysplat/input_flags.hpp"
+#include "citysplat/trajectory_report.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/class_map.hpp"
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -87,6 +89,7 @@ nlohmann::json vector_json(Vec3d v) { return {v.x, v.y, v.z}; }
 
 struct FileReport {
     std::filesystem::path path;
+    std::uint64_t bytes = 0;
     ClassMap map;
     PointFileInfo info;
     Contents contents;
@@ -111,6 +114,8 @@ void add_classes(nlohmann::json& j, const Contents& contents, const ClassMap& ma
 nlohmann::json to_json(const FileReport& r) {
     nlohmann::json j{{"file", r.path.string()},
                      {"format", r.info.format},
+                     {"bytes", r.bytes},
+                     {"made_by", r.info.made_by},
                      {"points", r.read ? r.contents.points : r.info.points},
                      {"crs", r.info.crs},
                      {"crs_name", r.info.crs_name},
@@ -130,8 +135,11 @@ nlohmann::json to_json(const FileReport& r) {
     if (const auto b = bounds_of(r))
         j["bounds"] = {{"min", vector_json(b->min)}, {"max", vector_json(b->max)}};
     add_classes(j, r.contents, r.map);
-    if (r.contents.time_begin_s <= r.contents.time_end_s)
+    if (r.contents.time_begin_s <= r.contents.time_end_s) {
         j["gps_time"] = {r.contents.time_begin_s, r.contents.time_end_s};
+        constexpr const char* kKinds[]{"unknown", "week_seconds", "adjusted_standard"};
+        j["gps_time_kind"] = kKinds[static_cast<std::size_t>(r.info.time_kind)];
+    }
     return j;
 }
 
@@ -153,13 +161,56 @@ std::string yes_no(std::initializer_list<std::pair<const char*, bool>> columns) 
     return have.empty() ? "positions only" : have;
 }
 
+/// ", from Tuesday 10:15:30", or ", from 2024-05-02 10:15:30 GPS": GPS clocks know no leap seconds.
+std::string clock_text(PointFileInfo::TimeKind kind, double seconds) {
+    using Kind = PointFileInfo::TimeKind;
+    constexpr double kDay_s = 86400, kAdjusted_s = 1e9;
+    if (kind == Kind::adjusted_standard) seconds += kAdjusted_s;
+    const bool sensible = kind == Kind::adjusted_standard ? seconds < 1e10 : seconds < 7 * kDay_s;
+    if (kind == Kind::unknown || !(seconds >= 0) || !sensible) return "";
+    const int day = static_cast<int>(seconds / kDay_s), second = static_cast<int>(seconds - day * kDay_s);
+    char text[80];
+    if (kind == Kind::week_seconds) {
+        constexpr const char* kDays[]{"Sunday",   "Monday", "Tuesday", "Wednesday",
+                                      "Thursday", "Friday", "Saturday"};
+        std::snprintf(text, sizeof text, ", seconds of a week, from %s %02d:%02d:%02d", kDays[day],
+                      second / 3600, second / 60 % 60, second % 60);
+    } else {
+        using namespace std::chrono;
+        const year_month_day date{sys_days{year{1980} / January / 6} + days{day}};
+        std::snprintf(text, sizeof text, ", from %d-%02u-%02u %02d:%02d:%02d GPS", int{date.year()},
+                      unsigned{date.month()}, unsigned{date.day()}, second / 3600, second / 60 % 60,
+                      second % 60);
+    }
+    return text;
+}
+
+void add_extent(std::string& out, const FileReport& r) {
+    const auto b = bounds_of(r);
+    if (!b) return;
+    const Vec3d size = b->max - b->min;
+    const double unit = r.info.metres_per_unit;
+    const int decimals = unit == 0 ? 7 : 3;
+    const auto axis = [&out](std::string_view name, double low, double high, int digits) {
+        line(out, name,
+             fixed(low, digits) + " to " + fixed(high, digits) + "  (" + fixed(high - low, digits) + ")");
+    };
+    axis("x", b->min.x, b->max.x, decimals);
+    axis("y", b->min.y, b->max.y, decimals);
+    axis("z", b->min.z, b->max.z, 3);
+    const double area = size.x * size.y * unit * unit;
+    if (area > 0 && r.contents.points)
+        line(out, "density",
+             fixed(static_cast<double>(r.contents.points) / area, 1) + " points per m² of the bounding box");
+}
+
 std::string page(const FileReport& r) {
     const PointFileInfo& i = r.info;
     const Contents& c = r.contents;
     std::string out = r.path.string() + "\n";
-    line(out, "format", i.format);
+    line(out, "format", i.format + ", " + format_bytes(r.bytes));
+    if (!i.made_by.empty()) line(out, "made by", i.made_by);
     line(out, "points", format_count(r.read ? c.points : i.points));
-    if (i.points == 0) line(out, "note", "the file holds no points");
     if (const std::uint64_t lost = i.points_lost + c.damaged)
         line(out, "lost", format_count(lost) + " damaged or missing points");
     if (c.no_return) line(out, "no return", format_count(c.no_return) + " records without a position");
@@ -169,25 +220,12 @@ std::string page(const FileReport& r) {
          : i.crs_name.empty() ? i.crs.substr(0, 70)
                               : i.crs_name);
     line(out, "unit", i.unit == "metre" && i.crs.empty() ? "metre (assumed)" : i.unit);
-    if (const auto b = bounds_of(r)) {
-        const Vec3d size = b->max - b->min;
-        const int decimals = i.metres_per_unit == 0 ? 7 : 3;
-        line(out, "x",
-             fixed(b->min.x, decimals) + " to " + fixed(b->max.x, decimals) + "  (" +
-                 fixed(size.x, decimals) + ")");
-        line(out, "y",
-             fixed(b->min.y, decimals) + " to " + fixed(b->max.y, decimals) + "  (" +
-                 fixed(size.y, decimals) + ")");
-        line(out, "z", fixed(b->min.z, 3) + " to " + fixed(b->max.z, 3) + "  (" + fixed(size.z, 3) + ")");
-        const double area = size.x * size.y * i.metres_per_unit * i.metres_per_unit;
-        if (area > 0 && c.points)
-            line(out, "density",
-                 fixed(static_cast<double>(c.points) / area, 1) + " points per m² of the bounding box");
-    }
+    add_extent(out, r);
     if (c.time_begin_s <= c.time_end_s)
         line(out, "GPS time",
              fixed(c.time_begin_s, 3) + " to " + fixed(c.time_end_s, 3) + "  (" +
-                 fixed(c.time_end_s - c.time_begin_s, 3) + " s)");
+                 fixed(c.time_end_s - c.time_begin_s, 3) + " s" + clock_text(i.time_kind, c.time_begin_s) +
+                 ")");
     if (i.has_intensity && c.points)
         line(out, "intensity",
              std::to_string(c.intensity_min) + " to " + std::to_string(c.intensity_max) + " of 65535");
@@ -201,7 +239,10 @@ std::string page(const FileReport& r) {
     for (const auto& name : i.columns) columns += (columns.empty() ? "" : " ") + name;
     if (!columns.empty()) line(out, "columns", columns);
     for (const auto& [label, count] : c.classes)
-        line(out, "class " + std::to_string(label), format_count(count) + "  " + r.map.at(label).name);
+        line(out, "class " + std::to_string(label),
+             format_count(count) + "  (" +
+                 fixed(100 * static_cast<double>(count) / static_cast<double>(c.points), 1) + " %)  " +
+                 r.map.at(label).name);
     for (const auto& note : i.notes) line(out, "note", note);
     return out;
 }
@@ -263,25 +304,41 @@ struct Options {
     std::string classes;
     bool header_only = false;
     InputFlags flags;
+    std::string trajectory;
+    TrajectoryFlags trajectory_flags;
 };
 
 void run(const Options& o, Context& context) {
     ReadOptions read = o.flags.read_options();
     if (read.units == ReadOptions::Units::refuse) read.units = ReadOptions::Units::as_is;
-    const auto sources = expand_inputs(o.inputs, o.flags.labels());
+    if (o.inputs.empty() && o.trajectory.empty())
+        throw UsageError("info needs files to look at, or a --trajectory");
+    std::optional<Trajectory> trajectory;
+    if (!o.trajectory.empty()) trajectory = read_trajectory(o.trajectory, o.trajectory_flags.options());
+    std::vector<InputSource> sources;
+    if (!o.inputs.empty()) sources = expand_inputs(o.inputs, o.flags.labels());
     std::vector<FileReport> reports;
     std::vector<std::string> errors;
-    std::string text;
+    std::string text = trajectory ? trajectory_page(o.trajectory, *trajectory) : "";
     {
         Progress::Stage stage(context.progress(), "reading", sources.size(), "files");
         for (const auto& source : sources) {
             context.cancel().check();
             try {
                 const auto file = source.open(read);
-                FileReport report{
-                    source.path, map_for(file->info(), o.classes), file->info(), {}, !o.header_only};
+                FileReport report{source.path,
+                                  std::filesystem::file_size(source.path),
+                                  map_for(file->info(), o.classes),
+                                  file->info(),
+                                  {},
+                                  !o.header_only};
+                if (report.info.points == 0) report.info.notes.push_back("the file holds no points");
                 if (report.read) report.contents = read_contents(*file, context.cancel());
                 compare_bounds(report);
+                if (trajectory && report.contents.time_begin_s <= report.contents.time_end_s)
+                    if (const auto gap = not_covered(source.path.string(), report.contents.time_begin_s,
+                                                     report.contents.time_end_s, *trajectory))
+                        report.info.notes.push_back(*gap);
                 text += page(report);
                 reports.push_back(std::move(report));
             } catch (const Error& e) {
@@ -292,7 +349,9 @@ void run(const Options& o, Context& context) {
             stage.advance(1);
         }
     }
-    context.result(summary(reports, errors), text);
+    nlohmann::json result = summary(reports, errors);
+    if (trajectory) result["trajectory"] = trajectory_json(o.trajectory, *trajectory);
+    context.result(result, text);
     for (const auto& e : errors) context.warn(e);
     if (!errors.empty())
         throw InputError(std::to_string(errors.size()) + " of " + std::to_string(sources.size()) +
@@ -306,12 +365,16 @@ void add_info(CLI::App& app, Context& context) {
         "info", "What is in point files: format, count, bounds, classes, coordinate system");
     verb->fallthrough();
     auto options = std::make_shared<Options>();
-    verb->add_option("INPUT", options->inputs, "files, folders, patterns or @lists")->required();
+    verb->add_option("INPUT", options->inputs, "files, folders, patterns or @lists");
     verb->add_option("--classes", options->classes,
                      "class map that names the labels (default: asprs for LAS, semantic_kitti for KITTI)");
     verb->add_flag("--header-only", options->header_only, "do not read the points");
     options->flags.add_to(*verb);
-    verb->footer("Example: citysplat info drive/*.laz --json");
+    verb->add_option("--trajectory", options->trajectory,
+                     "a trajectory to look at, and to hold the times against")
+        ->group("Trajectory");
+    options->trajectory_flags.add_to(*verb);
+    verb->footer("Example: citysplat info drive/*.laz --trajectory drive/sbet.out --trajectory-epsg 2154");
     verb->callback([options, &context] { run(*options, context); });
 }
 
