@@ -4,6 +4,8 @@
 #include "formats/laz_image.hpp"
 #include "sim/sensor.hpp"
 #include "temp_dir.hpp"
+#include "tiling/catalog.hpp"
+#include "tiling/generation_record.hpp"
 #include "tiling/object_store.hpp"
 #include "tiling/point_codec.hpp"
 #include "tiling/splat_payload.hpp"
@@ -73,6 +75,37 @@ void point_files() {
     text("text", "pts", "1\n1 2 3 4 5 6 7\n");
 }
 
+/// A city with one generation of one tile and one input: its catalog and the record of the generation.
+void city_files() {
+    const test::TempDir directory;
+    const tiling::CityPaths paths(directory.path());
+    tiling::ObjectStore store{paths};
+    store.create_layout();
+    tiling::GenerationRow generation;
+    generation.id = 1;
+    generation.note = "seed";
+    generation.tile_size_m = 64;
+    tiling::SourceRow source;
+    source.format = "LAS";
+    tiling::ProductRow tile;
+    tiling::Catalog::create(paths.catalog());
+    {
+        tiling::Catalog catalog = tiling::Catalog::open_to_write(paths.catalog());
+        catalog.add_products(std::span(&tile, 1));
+        tiling::InputRow input;
+        input.path = "/a.las";
+        input.source = catalog.add_source(source, {});
+        tiling::publish_generation(catalog, store, generation, std::span(&input, 1), std::span(&tile, 1));
+    }
+    const auto copy = [](const fs::path& from, const std::string& target, const std::string& name) {
+        const auto bytes = read_file(from);
+        text(target, name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    };
+    copy(paths.catalog(), "catalog", "one");
+    const Hash128 record = tiling::Catalog::open_to_read(paths.catalog()).latest()->record;
+    copy(store.open(record, "seed").path(), "record", "one");
+}
+
 void other_inputs() {
     text("trajectory", "tum", "# c\n1 2 3 4 0 0 0 1\n2 3 3 4 0 0 0 1\n");
     text("trajectory", "kitti", "1 0 0 5 0 1 0 6 0 0 1 7\n1 0 0 6 0 1 0 6 0 0 1 7\n");
@@ -130,4 +163,5 @@ int main(int argc, char** argv) {
     fs::current_path(argv[1]);
     point_files();
     other_inputs();
+    city_files();
 }

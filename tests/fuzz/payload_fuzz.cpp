@@ -7,7 +7,7 @@ using namespace citysplat;
 
 /// The bytes as a splat payload whose name fits them, so that only its own checks stand in the way.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    static const test::TempDir directory;
+    static const test::TempDir directory(test::memory_directory());
     static tiling::ObjectStore* const store = [] {
         auto* made = new tiling::ObjectStore(tiling::CityPaths(directory.path()));
         made->create_layout();
