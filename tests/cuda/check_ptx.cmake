@@ -1,10 +1,13 @@
 # Device code as nvcc made it: every program and kernel is there, and no arithmetic that rounds otherwise than on the CPU
-# (fused, approximate, or left to the assembler to fuse). Run with -DPTX_DIRECTORY=… -DARCHITECTURE=compute_75.
+# (fused, approximate, or left to the assembler to fuse). Run with -DPTX_DIRECTORY=… -DARCHITECTURE=… of the kernels.
 set(optix_programs __raygen__closest __raygen__nearest __intersection__closest __intersection__nearest)
 set(splat_kernels decode_splats)
 set(scan_kernels generate_rays make_returns)
-string(REPLACE compute_ sm_ target ${ARCHITECTURE})
 foreach(file optix_programs splat_kernels scan_kernels)
+  string(REPLACE compute_ sm_ target ${ARCHITECTURE})
+  if(file STREQUAL optix_programs)
+    set(target sm_75)
+  endif()
   file(READ ${PTX_DIRECTORY}/${file}.ptx ptx)
   if(NOT ptx MATCHES "\\.target ${target}")
     message(SEND_ERROR "${file}.ptx is not for ${target}")

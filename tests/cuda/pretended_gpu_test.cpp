@@ -31,6 +31,38 @@ test::Outcome selftest(const std::vector<std::string>& environment,
         libraries);
 }
 
+/// A street of 20 m, built once for several simulations of one scan or two.
+class SmallCity {
+  public:
+    SmallCity() {
+        const std::string drive = (scratch_ / "drive").string(), city = (scratch_ / "city").string();
+        REQUIRE(test::citysplat({"synth", drive, "--length", "20", "--points-per-metre", "3000", "-q"})
+                    .exit_code == 0);
+        REQUIRE(test::citysplat({"build", city, drive, "--classes", "synthetic", "-q"}).exit_code == 0);
+    }
+    test::Outcome simulate(const std::vector<std::string>& environment, const std::string& backend,
+                           const std::vector<std::string>& options) const {
+        std::vector<std::string> arguments{"simulate",
+                                           (scratch_ / "city").string(),
+                                           "--trajectory",
+                                           (scratch_ / "drive/trajectory.tum").string(),
+                                           "--out",
+                                           (scratch_ / "out").string(),
+                                           "--backend",
+                                           backend,
+                                           "--rate",
+                                           "1",
+                                           "--no-scans",
+                                           "--json",
+                                           "-q"};
+        arguments.insert(arguments.end(), options.begin(), options.end());
+        return on_pretended_gpu(environment, arguments);
+    }
+
+  private:
+    test::TempDir scratch_;
+};
+
 void check_refusal(const test::Outcome& outcome, const std::string& reason) {
     CHECK(outcome.exit_code == 69);
     CHECK_THAT(outcome.err, Catch::Contains(reason));
@@ -54,26 +86,9 @@ TEST_CASE("the whole backend runs on a pretended GPU and agrees with the referen
 }
 
 TEST_CASE("a drive simulated on a pretended GPU has the digest of one on the CPU", "[gpu]") {
-    const test::TempDir scratch;
-    const std::string drive = scratch / "drive", city = scratch / "city", out = scratch / "out";
-    REQUIRE(
-        test::citysplat({"synth", drive, "--length", "20", "--points-per-metre", "3000", "-q"}).exit_code ==
-        0);
-    REQUIRE(test::citysplat({"build", city, drive, "--classes", "synthetic", "-q"}).exit_code == 0);
-    const auto simulate = [&](const std::string& backend, const std::vector<std::string>& options) {
-        std::vector<std::string> arguments{"simulate",
-                                           city,
-                                           "--backend",
-                                           backend,
-                                           "--trajectory",
-                                           drive + "/trajectory.tum",
-                                           "--out",
-                                           out,
-                                           "--no-scans",
-                                           "--json",
-                                           "-q"};
-        arguments.insert(arguments.end(), options.begin(), options.end());
-        const test::Outcome outcome = on_pretended_gpu({}, arguments);
+    const SmallCity city;
+    const auto digest = [&](const std::string& backend, const std::vector<std::string>& options) {
+        const test::Outcome outcome = city.simulate({}, backend, options);
         INFO(outcome.err);
         REQUIRE(outcome.exit_code == 0);
         const auto report = nlohmann::json::parse(outcome.out);
@@ -81,12 +96,11 @@ TEST_CASE("a drive simulated on a pretended GPU has the digest of one on the CPU
         CHECK(report["hits"] > 1000);
         return report["digest"].get<std::string>();
     };
-    for (const std::vector<std::string>& options :
-         {std::vector<std::string>{"--sensor", "vlp-16", "--rate", "2"},
-          {"--sensor", "vlp-16", "--rate", "2", "--noise", "off", "--hits", "5"},
-          {"--sensor", "mid-360", "--rate", "2", "--hits", "3"},
-          {"--sensor", "avia", "--rate", "2"}})
-        CHECK(simulate("gpu", options) == simulate("cpu", options));
+    for (const std::vector<std::string>& options : {std::vector<std::string>{"--sensor", "vlp-16"},
+                                                    {"--sensor", "vlp-16", "--noise", "off", "--hits", "5"},
+                                                    {"--sensor", "mid-360", "--hits", "3"},
+                                                    {"--sensor", "avia"}})
+        CHECK(digest("gpu", options) == digest("cpu", options));
 }
 
 TEST_CASE("what is wrong with driver or device is told", "[gpu]") {
@@ -111,13 +125,18 @@ TEST_CASE("a device that does not start is refused with what it said", "[gpu]") 
 }
 
 TEST_CASE("a device that fails at work ends the program with its reason", "[gpu]") {
-    check_refusal(selftest({"CITYSPLAT_FAKE_FAIL=optixAccelBuild"}),
-                  "while building an acceleration structure");
-    check_refusal(selftest({"CITYSPLAT_FAKE_FAIL=optixLaunch"}), "OptiX failed while tracing");
-    check_refusal(selftest({"CITYSPLAT_FAKE_FAIL=decode_splats"}), "while decoding splats");
-    check_refusal(selftest({"CITYSPLAT_FAKE_FAIL=generate_rays"}), "while generating rays");
-    check_refusal(selftest({"CITYSPLAT_FAKE_FAIL=make_returns"}), "while making returns");
-    const test::Outcome small = selftest({"CITYSPLAT_FAKE_MEMORY=48000000"});
+    const SmallCity city;
+    const auto check_failure = [&](const std::string& call, const std::string& reason) {
+        check_refusal(city.simulate({"CITYSPLAT_FAKE_FAIL=" + call}, "gpu", {"--sensor", "vlp-16"}), reason);
+    };
+    check_failure("decode_splats", "while decoding splats");
+    check_failure("optixAccelBuild", "while building an acceleration structure");
+    check_failure("generate_rays", "while generating rays");
+    check_failure("optixLaunch", "OptiX failed while tracing");
+    check_failure("make_returns", "while making returns");
+    check_failure("cuEventSynchronize", "while working on what it was given");
+    const test::Outcome small =
+        city.simulate({"CITYSPLAT_FAKE_MEMORY=99000000"}, "gpu", {"--sensor", "vlp-16"});
     CHECK(small.exit_code == 74);
     CHECK_THAT(small.err, Catch::Contains("--resident"));
 }

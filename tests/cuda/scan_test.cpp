@@ -238,6 +238,21 @@ TEST_CASE("the rarest noise is the same on the device", "[gpu]") {
     CHECK(expected[rare].range_m == Approx(10 + 0.01 + 0.001 * 10 - 8.29 * 0.02).margin(1e-3));
 }
 
+TEST_CASE("a pulse at the end of the sweep is fired from the last pose", "[gpu]") {
+    const SensorRun run = run_of(sensors()[0], 1, true);
+    const Firing last{{1, 0, 0}, 0.1f, 0, 0};
+    const ScanRays scan(run, drive(), 0, 100.1, plan_of(std::span(&last, 1)));
+    const ScanView view = scan.view();
+    Ray ray{};
+    on_cpu::run_generate_rays({view, 0, 1, &ray, nullptr, nullptr});
+    const Pose end = *drive().at(100.2) * run.body_from_sensor;
+    CHECK(length(ray.origin - end.translation) < 1e-6);
+    CHECK(length(vec_cast<double>(ray.direction) - rotate(end.rotation, {1, 0, 0})) < 1e-6);
+    RayBatch batch;
+    batch.generate(view, 0, 1);
+    CHECK(same(ray, batch.rays()[0]));
+}
+
 TEST_CASE("a formula gives the firings of the list, ray by ray", "[gpu]") {
     for (const Sensor& sensor : sensors())
         for (const std::uint64_t scan : {0u, 1u, 1000u}) {
