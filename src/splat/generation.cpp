@@ -58,8 +58,8 @@ Generation generate(PointCloud& cloud, const GenerationTask& task, const Generat
                     const CancelToken& cancel) {
     const CoveredEdge edge(task.covered, cloud.frame);
     const NeighbourIndex index(cloud.x, cloud.y, cloud.z, cloud.rank);
-    const Surface surface = find_surface(cloud, index, edge, settings, task.keep_groups, cancel);
-    return select_splats({cloud, index, surface, edge, settings, task.observe, task.extents}, cancel);
+    const Surface surface = find_surface(cloud, index, edge, settings, task.discs, cancel);
+    return select_splats({cloud, index, surface, edge, settings, task.observe, task.discs}, cancel);
 }
 
 }  // namespace citysplat::splat

@@ -59,12 +59,18 @@ struct Generation {
     std::vector<std::uint32_t> unknown;  ///< points that may or may not be seeds
 };
 
+/// The disc that a point of the second generation stands for.
+struct FirstDisc {
+    Vec3f normal;
+    std::uint16_t radius;
+    bool oriented;  ///< as in SeededSplat
+};
+
 struct GenerationTask {
-    LatticeBox covered;        ///< every point of the city within this box (world steps) is in the cloud
-    bool keep_groups = false;  ///< groups of the cloud are final even for `descriptors`
-    bool observe = true;       ///< fill in intensity, range, incidence and number of points of the splats
-    /// Radius of the disc that each point stands for, by rank; empty: points are points.
-    std::span<const std::uint16_t> extents{};
+    LatticeBox covered;   ///< every point of the city within this box (world steps) is in the cloud
+    bool observe = true;  ///< fill in intensity, range, incidence and number of points of the splats
+    /// Second generation: what the points stand for, by rank; their groups are final. Empty: the first.
+    std::span<const FirstDisc> discs{};
 };
 
 Generation generate(PointCloud& cloud, const GenerationTask& task, const GenerationSettings& settings,

@@ -157,33 +157,63 @@ void Grower::suppress_all(std::uint32_t seed, const Neighbourhood& n,
         if (n.distance2[i] <= reach * reach) suppressed.push_back(n.point[i]);
 }
 
+/// Whether too few members are enough, because hardly any other points are near. That asks for the whole
+/// neighbourhood, and for certainty that it is.
+Growth::Fate Grower::fate_of_few(std::uint32_t seed, const Neighbourhood& n) const {
+    constexpr std::size_t kLeast = 3;  // two may be a pair of outliers
+    const auto many = static_cast<std::size_t>(settings_.params.sparse_points[group_of(seed)]);
+    if (!discs_.empty() || n.point.size() >= many) return Growth::Fate::none;
+    if (!n.whole) return Growth::Fate::open;
+    if (!is_known(seed, n, n.reach2)) return Growth::Fate::unknown;
+    return n.point.size() < kLeast ? Growth::Fate::none : Growth::Fate::splat;
+}
+
+/// A small disc in the place of the seed. So few points have no plane: it faces the sensor.
+Grower::Disc Grower::sparse_disc(std::uint32_t seed, double grown, Vec3d& normal) const {
+    const PointAttributes& a = cloud_.attributes[seed];
+    const Vec3d s = a.to_sensor();
+    if (a.has_sensor() && dot(s, s) > 0) normal = normalized(s);
+    const double metre = static_cast<double>(kLatticePerMetre);
+    const double radius = std::clamp(0.5 * grown, settings_.params.least_radius_m * metre,
+                                     settings_.params.sparse_radius_m * metre);
+    return {{0, 0, 0}, radius, radius};
+}
+
 Growth Grower::grow(std::uint32_t seed, const Neighbourhood& n, std::vector<std::uint32_t>& suppressed) {
     const Stop stop = first_stop(seed, n);
     const bool stopped = stop.distance2 != kNoStop;
     if (!stopped && !n.whole) return {Growth::Fate::open, {}};
     // What lies behind the stop does not matter; what might lie before it does.
-    if (!is_known(seed, n, stopped ? stop.distance2 : n.reach2)) {
+    const auto unknown = [&]() -> Growth {
         if (!n.whole) return {Growth::Fate::open, {}};
         suppress_all(seed, n, suppressed);
         return {Growth::Fate::unknown, {}};
-    }
+    };
+    if (!is_known(seed, n, stopped ? stop.distance2 : n.reach2)) return unknown();
     const MemberSums sums = find_members(seed, n, stop);
     // A centre of the first generation stands for a splat, however few others are near it.
-    const std::size_t least = extents_.empty()
+    const std::size_t least = discs_.empty()
                                   ? static_cast<std::size_t>(settings_.params.least_points[group_of(seed)])
                                   : std::size_t{1};
-    if (members_.size() < least) return {Growth::Fate::none, {}};
-    const Disc disc = fit_disc(seed, sums);
+    const bool few = members_.size() < least;
+    if (few) {
+        const Growth::Fate fate = fate_of_few(seed, n);
+        if (fate == Growth::Fate::unknown) return unknown();
+        if (fate != Growth::Fate::splat) return {fate, {}};
+    }
+    Vec3d normal = vec_cast<double>(surface_.points[seed].normal);
+    Disc disc = fit_disc(seed, sums);
+    if (few) disc = sparse_disc(seed, disc.grown, normal);
     SeededSplat s{};
     s.seed = seed;
-    s.normal = surface_.points[seed].normal;
+    s.normal = vec_cast<float>(normal);
     s.oriented = surface_.points[seed].has(SurfacePoint::kOriented);
     s.splat.radius = static_cast<std::uint16_t>(std::min(disc.radius + 0.5, 65535.0));
     if (s.splat.radius == 0) return {Growth::Fate::none, {}};
     s.splat.x = cloud_.x[seed] + nearest(disc.centre.x);
     s.splat.y = cloud_.y[seed] + nearest(disc.centre.y);
     s.splat.z = cloud_.z[seed] + nearest(disc.centre.z);
-    s.splat.normal = pack_normal(vec_cast<double>(s.normal));
+    s.splat.normal = pack_normal(normal);
     s.splat.label = cloud_.attributes[seed].label;
     s.splat.group = cloud_.group[seed];
     if (observe_ || settings_.first_stands(s.splat.group)) add_observations(s);

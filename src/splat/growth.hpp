@@ -36,7 +36,7 @@ struct GrowthInput {
     const CoveredEdge& edge;
     const GenerationSettings& settings;
     bool observe;
-    std::span<const std::uint16_t> extents;  ///< as in GenerationTask
+    std::span<const FirstDisc> discs;  ///< as in GenerationTask
 };
 
 /// Grows splats. One per thread: it keeps buffers.
@@ -48,7 +48,7 @@ class Grower {
           edge_(input.edge),
           settings_(input.settings),
           observe_(input.observe),
-          extents_(input.extents) {}
+          discs_(input.discs) {}
 
     /// Appends to `suppressed` the points that the splat — or any splat that might grow, when unknown — would
     /// keep from being seeds, the seed itself included.
@@ -79,9 +79,11 @@ class Grower {
     bool is_known(std::uint32_t seed, const Neighbourhood& n, std::uint32_t reach2) const;
     MemberSums find_members(std::uint32_t seed, const Neighbourhood& n, const Stop& stop);
     Disc fit_disc(std::uint32_t seed, const MemberSums& sums) const;
+    Growth::Fate fate_of_few(std::uint32_t seed, const Neighbourhood& n) const;
+    Disc sparse_disc(std::uint32_t seed, double grown, Vec3d& normal) const;
     double narrow_radius(std::uint32_t seed, const MemberSums& sums) const;
     double extent_of(std::uint32_t point) const {
-        return extents_.empty() ? 0.0 : static_cast<double>(extents_[cloud_.rank[point]]);
+        return discs_.empty() ? 0.0 : static_cast<double>(discs_[cloud_.rank[point]].radius);
     }
     std::size_t group_of(std::uint32_t point) const { return static_cast<std::size_t>(cloud_.group[point]); }
     void suppress(std::uint32_t seed, const Neighbourhood& n, const Stop& stop, const Disc& disc,
@@ -95,7 +97,7 @@ class Grower {
     const CoveredEdge& edge_;
     const GenerationSettings& settings_;
     const bool observe_;
-    const std::span<const std::uint16_t> extents_;
+    const std::span<const FirstDisc> discs_;
     std::vector<std::uint32_t> members_;  ///< of the splat being grown
     std::vector<std::uint16_t> intensities_;
 };

@@ -154,7 +154,7 @@ ResampledPoints SplatCentres::resample(const LatticeBox& complete, double mean_d
     for (const Centre& c : all) {
         result.points.push_back(c.point);
         result.groups.push_back(c.group);
-        result.radii.push_back(c.radius);
+        result.discs.push_back({c.normal, c.radius, c.oriented});
     }
     return result;
 }

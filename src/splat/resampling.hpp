@@ -14,7 +14,7 @@ namespace citysplat::splat {
 struct ResampledPoints {
     std::vector<TilePoint> points;
     std::vector<SplatGroup> groups;
-    std::vector<std::uint16_t> radii;  ///< of the splats they are centres of; for midpoints of one end's
+    std::vector<FirstDisc> discs;  ///< that they are centres of; for midpoints one end's
 };
 
 /// Centres of splats of the groups that are resampled, as points that carry what their splats know. Sorted by

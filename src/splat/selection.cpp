@@ -42,7 +42,7 @@ class Selection {
           edge_(input.edge),
           settings_(input.settings),
           observe_(input.observe),
-          extents_(input.extents),
+          discs_(input.discs),
           cancel_(cancel),
           near_reaches_(settings_.reaches) {
         for (Reach& r : near_reaches_) r.k = std::min(r.k, std::max(12, r.k / 4));
@@ -77,7 +77,7 @@ class Selection {
     const CoveredEdge& edge_;
     const GenerationSettings& settings_;
     const bool observe_;
-    const std::span<const std::uint16_t> extents_;
+    const std::span<const FirstDisc> discs_;
     const CancelToken& cancel_;
     std::array<Reach, 6> near_reaches_;  ///< the nearest few, where most growth ends
 
@@ -139,7 +139,7 @@ void Selection::grow_slice(std::size_t slice) {
 
 /// Grows the points of the worker into their slots of `candidates_`; those still open stay in the worker.
 void Selection::grow_chunk(Worker& w, std::size_t chunk, const std::array<Reach, 6>& reaches) {
-    Grower grower({cloud_, surface_, edge_, settings_, observe_, extents_});
+    Grower grower({cloud_, surface_, edge_, settings_, observe_, discs_});
     std::vector<std::uint32_t>& suppressed = suppressed_[chunk];
     find_neighbours(index_, {w.points, surface_.reach_class, reaches}, w.lists, w.scratch);
     std::size_t open = 0;

@@ -12,7 +12,7 @@ struct SelectionInput {
     const CoveredEdge& edge;
     const GenerationSettings& settings;
     bool observe;
-    std::span<const std::uint16_t> extents;
+    std::span<const FirstDisc> discs;  ///< as in GenerationTask
 };
 
 /// Decides which points become splats. Priorities are a hash of the lattice position: a point becomes a splat

@@ -56,6 +56,7 @@ SplatParams SplatParams::paper(Method method) {
     p.resample_group = {true, true, true, true};
     p.least_points = {2, 2, 2, 2};
     p.disc_fill = p.lateral_noise = {0, 0, 0, 0};
+    p.sparse_points = {0, 0, 0, 0};
     return p;
 }
 
@@ -81,6 +82,9 @@ void SplatParams::validate() const {
     require(within(denoise_sigmas, 0, 1000), "denoise_sigmas", "from 0 (off) to 1000");
     for (const int least : least_points) require(least >= 1 && least <= 100, "least_points", "from 1 to 100");
     require(within(least_radius_m, 0.001, 0.1), "least_radius_m", "from 0.001 to 0.1");
+    for (const int many : sparse_points)
+        require(many >= 0 && many <= 1000, "sparse_points", "from 0 (off) to 1000");
+    require(within(sparse_radius_m, 0.01, 1), "sparse_radius_m", "from 0.01 to 1");
     for (const double fill : disc_fill) require(within(fill, 0, 10), "disc_fill", "from 0 (off) to 10");
     for (const double noise : lateral_noise)
         require(within(noise, 0, 10), "lateral_noise", "from 0 (off) to 10");
@@ -96,7 +100,8 @@ void SplatParams::add_to(Hasher& hasher) const {
     for (const int least : least_points) hasher.number(least);
     for (const double fill : disc_fill) hasher.number(fill);
     for (const double noise : lateral_noise) hasher.number(noise);
-    hasher.number(least_radius_m).number(radius_cap_m);
+    for (const int many : sparse_points) hasher.number(many);
+    hasher.number(sparse_radius_m).number(least_radius_m).number(radius_cap_m);
 }
 
 }  // namespace citysplat::splat

@@ -37,6 +37,11 @@ struct SplatParams {
     /// A splat of fewer points is not kept. Where 1 is enough, a splat has at least `least_radius_m`.
     std::array<int, 4> least_points{4, 4, 1, 1};
     double least_radius_m = 0.01;
+    /// Where the neighbourhood holds fewer points than this, but three, a splat of too few is kept all the
+    /// same: in the place of its seed, small, facing the sensor. A few returns are all there is of a far
+    /// wall.
+    std::array<int, 4> sparse_points{0, 12, 0, 0};
+    double sparse_radius_m = 0.05;  ///< at most
     /// Discs are centred on their points and end where the points do: their radius is at most this times that
     /// of a full disc with the same spread across its narrow direction. 0: as the paper (eq. 5 and 6).
     std::array<double, 4> disc_fill{0.95, 0.95, 1.1, 1.1};

@@ -11,6 +11,9 @@
 namespace citysplat::splat {
 namespace {
 
+/// So few centres of discs make a worse normal than each of the discs has.
+constexpr std::int32_t kFewest = 4;
+
 /// A point this close to its plane is never an outlier: the lattice itself rounds by half a step an axis.
 constexpr double kLeastOutlier_steps = 2.0;
 
@@ -93,10 +96,11 @@ struct Worker {
 }  // namespace
 
 Surface find_surface(PointCloud& cloud, const NeighbourIndex& index, const CoveredEdge& edge,
-                     const GenerationSettings& settings, bool keep_groups, const CancelToken& cancel) {
+                     const GenerationSettings& settings, std::span<const FirstDisc> discs,
+                     const CancelToken& cancel) {
     const std::size_t n = cloud.size();
     const Method method = settings.params.method;
-    const bool by_shape = method == Method::descriptors;
+    const bool by_shape = method == Method::descriptors, second = !discs.empty();
     Surface surface;
     surface.points.resize(n), surface.reach_class.resize(n);
     // Groups by label choose the neighbourhood; groups by shape come out of the plain one.
@@ -114,11 +118,14 @@ Surface find_surface(PointCloud& cloud, const NeighbourIndex& index, const Cover
         for (std::size_t i = begin; i < end; ++i) {
             const PlaneFit& fit = w.fits[i - begin];
             const bool known = edge.encloses(cloud.x[i], cloud.y[i], w.moments[i - begin].reach2);
-            if (by_shape && !keep_groups) cloud.group[i] = shape_group(fit);
+            if (by_shape && !second) cloud.group[i] = shape_group(fit);
             const double noise = settings.lateral_noise_steps[static_cast<std::size_t>(cloud.group[i])];
             const PointAttributes& a = cloud.attributes[i];
             const bool facing = noise > 0 && a.has_sensor() && dot(a.to_sensor(), a.to_sensor()) > 0;
-            const Oriented o = facing
+            const FirstDisc* disc =
+                second && w.moments[i - begin].count < kFewest ? &discs[cloud.rank[i]] : nullptr;
+            const Oriented o = disc ? Oriented{vec_cast<double>(disc->normal), disc->oriented}
+                               : facing
                                    ? Oriented{facing_normal(w.moments[i - begin], a.to_sensor(), noise), true}
                                    : orient(fit, a);
             const int flags = (known ? SurfacePoint::kKnown : 0) | (o.known ? SurfacePoint::kOriented : 0) |
@@ -135,7 +142,7 @@ Surface find_surface(PointCloud& cloud, const NeighbourIndex& index, const Cover
     });
     if (by_shape) {
         for (std::size_t i = 0; i < n; ++i)
-            surface.reach_class[i] = surface.points[i].has(SurfacePoint::kKnown) || keep_groups
+            surface.reach_class[i] = surface.points[i].has(SurfacePoint::kKnown) || second
                                          ? static_cast<std::uint8_t>(cloud.group[i])
                                          : kWidestReach;
     }

@@ -32,9 +32,10 @@ struct Surface {
     std::vector<std::uint8_t> reach_class;  ///< neighbourhood that the point's splat grows in
 };
 
-/// PCA normals and denoising for all points; for `descriptors` also the groups (into the cloud), unless they
-/// are to be kept.
+/// Normals and denoising for all points; for `descriptors` also the groups (into the cloud), unless it is the
+/// second generation (`discs` as in GenerationTask), which keeps them.
 Surface find_surface(PointCloud& cloud, const NeighbourIndex& index, const CoveredEdge& edge,
-                     const GenerationSettings& settings, bool keep_groups, const CancelToken& cancel);
+                     const GenerationSettings& settings, std::span<const FirstDisc> discs,
+                     const CancelToken& cancel);
 
 }  // namespace citysplat::splat

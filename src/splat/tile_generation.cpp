@@ -43,8 +43,7 @@ FirstGeneration generate_first(const tiling::Region& region, const ClassMap& cla
                                const GenerationSettings& settings, const CancelToken& cancel) {
     FirstGeneration first;
     first.cloud = make_point_cloud(region.frame, region.points, {}, classes);
-    first.generation =
-        generate(first.cloud, {region.covered, false, !settings.resamples(), {}}, settings, cancel);
+    first.generation = generate(first.cloud, {region.covered, !settings.resamples(), {}}, settings, cancel);
     first.decided_steps = decided_around(region.core, region.covered, first.cloud, first.generation);
     return first;
 }
@@ -80,7 +79,7 @@ TileSplats make_tile_splats(const tiling::Region& region, const ClassMap& classe
     }
     PointCloud cloud = make_point_cloud(region.frame, resampled.points, resampled.groups, classes);
     const LatticeBox covered = region.core.widened(complete);
-    const Generation second = generate(cloud, {covered, true, true, resampled.radii}, settings, cancel);
+    const Generation second = generate(cloud, {covered, true, resampled.discs}, settings, cancel);
     if (decided_around(region.core, covered, cloud, second) < 0) return {wider_halo(region, settings), {}};
     keep_core(second, cloud, region.core, result.splats, [](SplatGroup) { return true; });
     return result;

@@ -175,6 +175,14 @@ TEST_CASE("a key changes with every parameter, the class map and the calibration
     add(params, "synthetic", 0.1);
     params.error_factor[2] = 0.33;
     add(params, "synthetic", 0.1);
+    params.disc_fill[0] = 0;
+    add(params, "synthetic", 0.1);
+    params.lateral_noise[3] = 0;
+    add(params, "synthetic", 0.1);
+    params.sparse_points[1] = 0;
+    add(params, "synthetic", 0.1);
+    params.resample_group[2] = true;
+    add(params, "synthetic", 0.1);
     params.method = Method::descriptors;
     add(params, "synthetic", 0.1);
     std::sort(keys.begin(), keys.end());

@@ -3,10 +3,14 @@
 #include "core/error.hpp"
 #include "core/rng_hd.hpp"
 
+#include <tbb/blocked_range.h>
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cmath>
+#include <unordered_map>
 
 namespace citysplat::cli {
 
@@ -33,6 +37,7 @@ std::vector<std::unique_ptr<PointFile>> open_all(std::span<const InputSource> so
 /// lies where the trajectory put the points; range and angle of the encounter are the same there as in truth.
 struct SurveyRay {
     sim::Ray ray;
+    Vec3d recorded;  ///< the return
     double range_m, cosine;
     std::uint16_t label;
 };
@@ -62,12 +67,68 @@ std::vector<SurveyRay> survey_rays(const PointBatch& batch, double share, std::u
         const double cosine = std::fabs(dot(hits[i].normal, rays[i].direction));
         result.push_back({{recorded_rays[i].origin, vec_cast<float>(recorded_rays[i].direction), 0.0f,
                            static_cast<float>(hits[i].range_m + 5)},
+                          recorded_rays[i].origin + recorded_rays[i].direction * recorded[i],
                           hits[i].range_m,
                           cosine,
                           hits[i].label});
     }
     return result;
 }
+
+/// Counts the returns of the drive around sampled points. Memory follows the sample, not the drive.
+class ReturnCounter {
+  public:
+    /// Requires that all points are added before any are counted.
+    void add(Vec3d point) {
+        cells_[cell_of(point)].push_back(static_cast<std::uint32_t>(points_.size()));
+        points_.push_back(point);
+    }
+    void count(const PointBatch& batch) {
+        if (counts_.empty()) counts_ = std::vector<std::atomic<std::uint32_t>>(points_.size());
+        tbb::parallel_for(tbb::blocked_range<std::size_t>(0, batch.size(), 4096), [&](const auto& range) {
+            for (std::size_t i = range.begin(); i < range.end(); ++i)
+                count_one({batch.x[i], batch.y[i], batch.z[i]});
+        });
+    }
+    bool seen(std::size_t i) const { return counts_[i] >= kSeenReturns; }
+
+  private:
+    static constexpr double kCell_m = 2 * kSeen_m;
+    using Cell = std::array<std::int64_t, 3>;
+    struct HashCell {
+        std::size_t operator()(const Cell& c) const {
+            return static_cast<std::size_t>(
+                rng::key(rng::key(static_cast<std::uint64_t>(c[0]), static_cast<std::uint64_t>(c[1])),
+                         static_cast<std::uint64_t>(c[2])));
+        }
+    };
+    static Cell cell_of(Vec3d p) {
+        const auto index = [](double v) { return static_cast<std::int64_t>(std::floor(v / kCell_m)); };
+        return {index(p.x), index(p.y), index(p.z)};
+    }
+    /// A ball is no wider than a cell: it reaches into the nearer neighbour only, along each axis.
+    void count_one(Vec3d p) {
+        const auto nearer = [](double v, std::int64_t c) {
+            return v / kCell_m - static_cast<double>(c) < 0.5 ? c - 1 : c + 1;
+        };
+        const Cell own = cell_of(p);
+        const Cell other{nearer(p.x, own[0]), nearer(p.y, own[1]), nearer(p.z, own[2])};
+        for (int corner = 0; corner < 8; ++corner) {
+            const auto found =
+                cells_.find({(corner & 1) != 0 ? other[0] : own[0], (corner & 2) != 0 ? other[1] : own[1],
+                             (corner & 4) != 0 ? other[2] : own[2]});
+            if (found == cells_.end()) continue;
+            for (const std::uint32_t i : found->second) {
+                const Vec3d d = points_[i] - p;
+                if (dot(d, d) <= kSeen_m * kSeen_m) ++counts_[i];
+            }
+        }
+    }
+
+    std::vector<Vec3d> points_;
+    std::unordered_map<Cell, std::vector<std::uint32_t>, HashCell> cells_;
+    std::vector<std::atomic<std::uint32_t>> counts_;
+};
 
 /// Tiles that any of the rays can reach before its true surface, in parts that fit the budget.
 std::vector<std::vector<std::uint32_t>> tiles_for(const tiling::TileSource& city, const sim::TileCache& cache,
@@ -129,7 +190,13 @@ CoverageByClass coverage(const tiling::TileSource& city, const sim::Tracer& trac
     sim::CacheOptions options;
     options.budget_bytes = budget_bytes;
     sim::TileCache cache(city, tracer, options);
-    CoverageByClass result;
+    enum class Outcome : std::uint8_t { covered, hidden, hole };
+    struct Sample {
+        std::uint16_t label;
+        Outcome outcome;
+    };
+    std::vector<Sample> samples;
+    ReturnCounter returns;
     PointBatch batch;
     std::uint64_t key = 1;
     for (const auto& file : files)
@@ -153,14 +220,32 @@ CoverageByClass coverage(const tiling::TileSource& city, const sim::Tracer& trac
             }
             for (std::size_t i = 0; i < rays.size(); ++i) {
                 const double off_m = (hits[i].range_m - survey[i].range_m) * survey[i].cosine;
-                const bool found = hits[i].exists() && std::fabs(off_m) <= kCovered_m;
-                for (Coverage* c : {&result.all, &result.classes[survey[i].label]}) {
-                    ++c->rays;
-                    c->covered += found;
-                    c->hidden += hits[i].exists() && off_m < -kCovered_m;
-                }
+                Outcome outcome = Outcome::hole;
+                if (hits[i].exists() && off_m <= kCovered_m)
+                    outcome = off_m >= -kCovered_m ? Outcome::covered : Outcome::hidden;
+                samples.push_back({survey[i].label, outcome});
+                returns.add(survey[i].recorded);
             }
             stage.advance(batch.size());
+        }
+    Progress::Stage counting(progress, "returns nearby", total, "points");
+    for (const InputSource& source : drive) {
+        const auto file = source.open();
+        for (std::size_t block = 0; block < file->block_count(); ++block) {
+            cancel.check();
+            file->read_block(block, batch);
+            returns.count(batch);
+            counting.advance(batch.size());
+        }
+    }
+    CoverageByClass result;
+    for (std::size_t i = 0; i < samples.size(); ++i)
+        for (Coverage* c : {&result.all, &result.classes[samples[i].label]}) {
+            ++c->rays;
+            if (!returns.seen(i)) continue;
+            ++c->seen;
+            c->covered += samples[i].outcome == Outcome::covered;
+            c->hidden += samples[i].outcome == Outcome::hidden;
         }
     return result;
 }

@@ -20,19 +20,26 @@ inline constexpr double kGhost_m = 0.10;
 /// A true surface is covered when a ray finds the model within this distance of it.
 inline constexpr double kCovered_m = 0.05;
 
+/// A surface is seen where the drive has at least so many returns within this distance of it. A lone return
+/// tells nothing about the surface between it and the next.
+inline constexpr std::uint32_t kSeenReturns = 4;
+inline constexpr double kSeen_m = 0.10;
+
 /// Distance of every simulated return to the nearest true static surface, at most 1 m, by the class of the
 /// return.
 sim::DistancesByClass distance_to_truth(std::span<const InputSource> simulated, const synth::Truth& truth,
                                         const CancelToken& cancel, Progress& progress);
 
 struct Coverage {
-    std::uint64_t rays = 0, covered = 0;
-    std::uint64_t hidden = 0;  ///< the ray met something nearer; what is neither is a hole
+    std::uint64_t rays = 0;     ///< sampled returns of a static surface
+    std::uint64_t seen = 0;     ///< of these: the surface counts as seen by the drive
+    std::uint64_t covered = 0;  ///< of those seen
+    std::uint64_t hidden = 0;   ///< of those seen: the ray met something nearer; the rest are holes
     double share() const { return share_of(covered); }
     double hidden_share() const { return share_of(hidden); }
-    double hole_share() const { return share_of(rays - covered - hidden); }
+    double hole_share() const { return share_of(seen - covered - hidden); }
     double share_of(std::uint64_t n) const {
-        return rays == 0 ? 0 : static_cast<double>(n) / static_cast<double>(rays);
+        return seen == 0 ? 0 : static_cast<double>(n) / static_cast<double>(seen);
     }
 };
 struct CoverageByClass {
@@ -41,8 +48,8 @@ struct CoverageByClass {
 };
 
 /// Casts the survey's own rays again: from the scanner's recorded position through a sample of about `rays`
-/// points of the drive. Of those that met a static surface, covered are the ones whose first hit in the model
-/// lies within kCovered_m of it, measured along the true normal.
+/// points of the drive. Of those that met a static surface which counts as seen, covered are the ones whose
+/// first hit in the model lies within kCovered_m of it, measured along the true normal.
 CoverageByClass coverage(const tiling::TileSource& city, const sim::Tracer& tracer,
                          std::span<const InputSource> drive, const synth::Truth& truth, std::uint64_t rays,
                          std::uint64_t budget_bytes, const CancelToken& cancel, Progress& progress);

@@ -69,7 +69,8 @@ class Report {
     }
     static void put(nlohmann::json& of, const Coverage& c) {
         of["coverage"] = c.share();
-        of["coverage_rays"] = c.rays;
+        of["coverage_rays"] = c.seen;
+        of["seen"] = c.rays == 0 ? 0 : static_cast<double>(c.seen) / static_cast<double>(c.rays);
         of["hidden"] = c.hidden_share();
         of["holes"] = c.hole_share();
     }
