@@ -35,6 +35,7 @@ struct Coverage {
     std::uint64_t seen = 0;     ///< of these: the surface counts as seen by the drive
     std::uint64_t covered = 0;  ///< of those seen
     std::uint64_t hidden = 0;   ///< of those seen: the ray met something nearer; the rest are holes
+    void add(const Coverage& o) { rays += o.rays, seen += o.seen, covered += o.covered, hidden += o.hidden; }
     double share() const { return share_of(covered); }
     double hidden_share() const { return share_of(hidden); }
     double hole_share() const { return share_of(seen - covered - hidden); }

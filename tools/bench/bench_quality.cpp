@@ -1,0 +1,233 @@
+// How good the model is, method by method: splats, distances, coverage and ghosts on synthetic drives, as in
+// Tables 1-4 of the AdaSplats paper.
+// Usage: bench_quality [--length M] [--seeds N] [--paper] [--keep DIR]
+//   --paper   also with the paper's parameters (SplatParams::paper)
+#include "citysplat/truth_metrics.hpp"
+#include "core/class_map.hpp"
+#include "core/formats/input_list.hpp"
+#include "datasets/synth.hpp"
+#include "sim/compare.hpp"
+#include "sim/scan_writer.hpp"
+#include "sim/scenario.hpp"
+#include "splat/splat_processor.hpp"
+#include "tiling/builder.hpp"
+#include "tiling/city_reader.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace citysplat;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Row {
+    std::string name;
+    splat::SplatParams params;
+};
+
+std::vector<Row> rows(bool with_paper) {
+    using splat::Method;
+    using splat::SplatParams;
+    const auto without_resampling = [](SplatParams params) {
+        params.resample = false;
+        return params;
+    };
+    std::vector<Row> result{{"basic", SplatParams::of(Method::basic)},
+                            {"descriptors", SplatParams::of(Method::descriptors)},
+                            {"adaptive, 1 generation", without_resampling(SplatParams::of(Method::adaptive))},
+                            {"adaptive", SplatParams::of(Method::adaptive)}};
+    if (with_paper) {
+        result.push_back({"descriptors, paper", SplatParams::paper(Method::descriptors)});
+        result.push_back(
+            {"adaptive, paper, 1 gen.", without_resampling(SplatParams::paper(Method::adaptive))});
+        result.push_back({"adaptive, paper", SplatParams::paper(Method::adaptive)});
+    }
+    return result;
+}
+
+/// What one model of one drive is worth; sums over drives.
+struct Score {
+    std::uint64_t points = 0, splats = 0;
+    double seconds = 0;
+    sim::DistancesByClass c2c, own_c2c, truth;
+    cli::CoverageByClass coverage;
+
+    void add(const Score& o) {
+        points += o.points, splats += o.splats, seconds += o.seconds;
+        c2c.add(o.c2c), own_c2c.add(o.own_c2c), truth.add(o.truth);
+        coverage.all.add(o.coverage.all);
+        for (const auto& [label, part] : o.coverage.classes) coverage.classes[label].add(part);
+    }
+};
+
+class Bench {
+  public:
+    Bench(fs::path work, double length_m) : work_(std::move(work)), length_m_(length_m) {}
+
+    void make_drive(std::uint64_t seed) {
+        synth::SynthOptions options;
+        options.seed = seed, options.length_m = length_m_;
+        drive_ = work_ / ("drive" + std::to_string(seed));
+        if (!fs::exists(drive_ / "truth.json")) synth::write_drive(drive_, options, quiet_, CancelToken());
+        truth_.emplace(synth::Truth::load(drive_));
+        clouds_.clear();
+        std::vector<std::string> names;
+        for (const auto& file : truth_->file().scanners[0].files)
+            names.push_back((drive_ / file.name).string());
+        clouds_ = expand_inputs(names);
+    }
+
+    Score run(const splat::SplatParams& params) {
+        const fs::path city = work_ / "city", scans = work_ / "scans";
+        fs::remove_all(city);
+        Score score = build(city, params);
+        const tiling::CityReader reader(city);
+        const auto tracer = sim::make_embree_tracer();
+        const auto hdl64 = simulate(reader, *tracer, scans, "hdl-64e", {{1, 1, -1}, {}});
+        score.c2c = distance_to_drive(hdl64);
+        score.truth = cli::distance_to_truth(hdl64, *truth_, CancelToken(), quiet_);
+        const auto own =
+            simulate(reader, *tracer, scans, "mms-32", sim::mount_from({}, {0, -45, 0}, "mount"));
+        score.own_c2c = distance_to_drive(own);
+        score.coverage = cli::coverage(reader, *tracer, clouds_, *truth_, 500'000, std::uint64_t{2} << 30,
+                                       CancelToken(), quiet_);
+        return score;
+    }
+
+  private:
+    Score build(const fs::path& city, const splat::SplatParams& params) {
+        splat::SplatProcessor processor(params, classes_);
+        tiling::BuildOptions options;
+        for (const InputSource& cloud : clouds_)
+            options.inputs.push_back({cloud.path, drive_ / "trajectory.tum", {}});
+        options.open = [](const fs::path& path, const std::string&) { return open_point_file(path); };
+        options.load_trajectory = [](const fs::path& path, const std::string&) {
+            return Trajectory::read_tum(path);
+        };
+        options.classes = classes_.to_toml();
+        options.parameters = "{}";
+        options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+        const auto begin = std::chrono::steady_clock::now();
+        const tiling::BuildReport report =
+            tiling::build_city(city, processor, options, CancelToken(), quiet_);
+        Score score;
+        score.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        score.points = report.points.kept, score.splats = report.splats;
+        return score;
+    }
+
+    sim::DistancesByClass distance_to_drive(const std::vector<InputSource>& scans) {
+        const auto openers = [](const std::vector<InputSource>& sources) {
+            std::vector<sim::OpenCloud> result;
+            for (const InputSource& source : sources) result.push_back([source] { return source.open(); });
+            return result;
+        };
+        return sim::cloud_to_cloud(openers(scans), openers(clouds_), work_, CancelToken(), quiet_);
+    }
+
+    /// Scans without noise: the hits themselves.
+    std::vector<InputSource> simulate(const tiling::TileSource& city, const sim::Tracer& tracer,
+                                      const fs::path& out, const std::string& sensor, const Pose& mount) {
+        fs::remove_all(out);
+        sim::SensorRun run;
+        run.sensor = sim::Sensor::load(sensor);
+        run.noise = false;
+        run.body_from_sensor = mount;
+        sim::SimulationOptions options;
+        options.schedule.rate_hz = 1;
+        sim::ScanWriterOptions writing;
+        writing.directory = out, writing.format = "las";
+        sim::ScanWriter writer(writing);
+        sim::simulate(city, tracer, run, Trajectory::read_tum(drive_ / "trajectory.tum"), options, writer,
+                      CancelToken(), quiet_);
+        writer.finish();
+        return expand_inputs(std::vector<std::string>{(out / "scans").string()});
+    }
+
+    fs::path work_;
+    double length_m_;
+    fs::path drive_;
+    std::optional<synth::Truth> truth_;
+    std::vector<InputSource> clouds_;
+    const ClassMap classes_ = ClassMap::load("synthetic");
+    Progress quiet_;
+};
+
+constexpr std::uint16_t kBuilding = 1, kFence = 2, kPole = 5, kRoad = 7, kSidewalk = 8, kSign = 12;
+
+void print(const std::vector<std::pair<std::string, Score>>& scores) {
+    const auto cm = [](const sim::DistancesByClass& d, std::uint16_t label) {
+        const auto found = d.classes.find(label);
+        return found == d.classes.end() ? 0.0 : 100 * found->second.mean_m();
+    };
+    std::printf("\n%-24s %8s %7s %8s %9s %9s | %7s %7s %7s | %9s %8s\n", "", "splats", "per pt", "seconds",
+                "C2C cm", "own C2C", "fences", "poles", "signs", "truth cm", "ghosts %");
+    for (const auto& [name, s] : scores)
+        std::printf("%-24s %7.2fM %7.3f %8.1f %9.2f %9.2f | %7.2f %7.2f %7.2f | %9.2f %8.3f\n", name.c_str(),
+                    static_cast<double>(s.splats) * 1e-6,
+                    static_cast<double>(s.splats) / static_cast<double>(s.points), s.seconds,
+                    100 * s.c2c.all.mean_m(), 100 * s.own_c2c.all.mean_m(), cm(s.c2c, kFence),
+                    cm(s.c2c, kPole), cm(s.c2c, kSign), 100 * s.truth.all.mean_m(),
+                    100 * s.truth.all.share_above(cli::kGhost_m));
+    std::printf("\ncoverage %% (holes)       %15s %15s %15s %15s %15s %15s\n", "road", "sidewalk", "building",
+                "pole", "sign", "fence");
+    for (const auto& [name, s] : scores) {
+        std::printf("%-24s", name.c_str());
+        for (const std::uint16_t label : {kRoad, kSidewalk, kBuilding, kPole, kSign, kFence}) {
+            const auto found = s.coverage.classes.find(label);
+            const cli::Coverage c = found == s.coverage.classes.end() ? cli::Coverage{} : found->second;
+            std::printf("  %6.2f (%5.2f)", 100 * c.share(), 100 * c.hole_share());
+        }
+        std::printf("  %.1f %% of returns seen\n", 100 * static_cast<double>(s.coverage.all.seen) /
+                                                       static_cast<double>(s.coverage.all.rays));
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    double length_m = 80;
+    std::uint64_t seeds = 3;
+    bool with_paper = false;
+    fs::path keep;
+    for (int i = 1; i < argc; ++i) {
+        const std::string flag = argv[i];
+        if (flag == "--paper")
+            with_paper = true;
+        else if (i + 1 < argc && flag == "--length")
+            length_m = std::atof(argv[++i]);
+        else if (i + 1 < argc && flag == "--seeds")
+            seeds = static_cast<std::uint64_t>(std::atoi(argv[++i]));
+        else if (i + 1 < argc && flag == "--keep")
+            keep = argv[++i];
+        else {
+            std::fprintf(stderr, "usage: bench_quality [--length M] [--seeds N] [--paper] [--keep DIR]\n");
+            return 2;
+        }
+    }
+    const fs::path work = keep.empty() ? fs::temp_directory_path() / "citysplat_bench_quality" : keep;
+    fs::create_directories(work);
+    std::vector<std::pair<std::string, Score>> scores;
+    for (const Row& row : rows(with_paper)) scores.emplace_back(row.name, Score{});
+    Bench bench(work, length_m);
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+        bench.make_drive(seed);
+        const auto all = rows(with_paper);
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            scores[i].second.add(bench.run(all[i].params));
+            std::fprintf(stderr, "seed %d: %s done\n", static_cast<int>(seed), all[i].name.c_str());
+        }
+    }
+    std::printf("%d drives of %.0f m; HDL-64E at (1, 1, -1) m without noise; own: the survey's own scanner\n",
+                static_cast<int>(seeds), length_m);
+    print(scores);
+    if (keep.empty()) fs::remove_all(work);
+    return 0;
+}
