@@ -77,11 +77,10 @@ Vec3d facing_normal(const Moments& m, Vec3d to_sensor, double noise) {
 std::uint16_t kind_of(const PointCloud& cloud, std::size_t i, Method method) {
     switch (method) {
         case Method::basic:
+        case Method::descriptors:  // shapes of noisy neighbourhoods flicker from point to point
             return 0;
         case Method::adaptive:
             return cloud.attributes[i].label;
-        case Method::descriptors:
-            return static_cast<std::uint16_t>(cloud.group[i]);
     }
     return 0;
 }
