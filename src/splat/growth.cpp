@@ -179,6 +179,13 @@ Grower::Disc Grower::sparse_disc(std::uint32_t seed, double grown, Vec3d& normal
     return {{0, 0, 0}, radius, radius};
 }
 
+/// Whether the sensor that saw the seed is behind the disc: the centre is not where the seed was.
+bool Grower::is_behind(std::uint32_t seed, Vec3d centre, Vec3d normal) const {
+    constexpr double kStep = static_cast<double>(kLatticePerMetre) / TilePoint::kSensorStepsPerMetre;
+    const PointAttributes& a = cloud_.attributes[seed];
+    return a.has_sensor() && dot(normal, a.to_sensor() * kStep - centre) < 0;
+}
+
 Growth Grower::grow(std::uint32_t seed, const Neighbourhood& n, std::vector<std::uint32_t>& suppressed) {
     const Stop stop = first_stop(seed, n);
     const bool stopped = stop.distance2 != kNoStop;
@@ -204,6 +211,7 @@ Growth Grower::grow(std::uint32_t seed, const Neighbourhood& n, std::vector<std:
     Vec3d normal = vec_cast<double>(surface_.points[seed].normal);
     Disc disc = fit_disc(seed, sums);
     if (few) disc = sparse_disc(seed, disc.grown, normal);
+    if (is_behind(seed, disc.centre, normal)) normal = -normal;
     SeededSplat s{};
     s.seed = seed;
     s.normal = vec_cast<float>(normal);

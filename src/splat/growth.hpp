@@ -82,6 +82,7 @@ class Grower {
     Growth::Fate fate_of_few(std::uint32_t seed, const Neighbourhood& n) const;
     Disc sparse_disc(std::uint32_t seed, double grown, Vec3d& normal) const;
     double narrow_radius(std::uint32_t seed, const MemberSums& sums) const;
+    bool is_behind(std::uint32_t seed, Vec3d centre, Vec3d normal) const;
     double extent_of(std::uint32_t point) const {
         return discs_.empty() ? 0.0 : static_cast<double>(discs_[cloud_.rank[point]].radius);
     }

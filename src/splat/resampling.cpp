@@ -13,6 +13,25 @@
 
 namespace citysplat::splat {
 
+namespace {
+
+/// Moves a point and leaves its sensor where it is.
+void move(TilePoint& p, std::int32_t x, std::int32_t y, std::int32_t z) {
+    constexpr auto kStep = static_cast<std::int32_t>(kLatticePerMetre / TilePoint::kSensorStepsPerMetre);
+    const auto moved = [](std::int16_t sensor, std::int32_t by) {
+        const std::int64_t steps = sensor - floor_div(std::int64_t{by} + kStep / 2, kStep);
+        return static_cast<std::int16_t>(std::clamp<std::int64_t>(steps, INT16_MIN + 1, INT16_MAX));
+    };
+    if (p.has_sensor()) {
+        p.sensor_dx = moved(p.sensor_dx, x - p.x);
+        p.sensor_dy = moved(p.sensor_dy, y - p.y);
+        p.sensor_dz = moved(p.sensor_dz, z - p.z);
+    }
+    p.x = x, p.y = y, p.z = z;
+}
+
+}  // namespace
+
 SplatCentres::SplatCentres(const Generation& generation, const PointCloud& cloud,
                            const GenerationSettings& settings)
     : frame_(cloud.frame), settings_(settings) {
@@ -20,12 +39,10 @@ SplatCentres::SplatCentres(const Generation& generation, const PointCloud& cloud
     for (const SeededSplat& s : generation.splats) {
         if (settings.first_stands(s.splat.group)) continue;
         const PointAttributes& a = cloud.attributes[s.seed];
-        centres_.push_back({{s.splat.x, s.splat.y, s.splat.z, s.splat.label, a.intensity, 0, a.sensor_dx,
-                             a.sensor_dy, a.sensor_dz},
-                            s.normal,
-                            s.splat.group,
-                            s.oriented,
-                            s.splat.radius});
+        TilePoint centre{cloud.x[s.seed], cloud.y[s.seed], cloud.z[s.seed], s.splat.label, a.intensity, 0,
+                         a.sensor_dx,     a.sensor_dy,     a.sensor_dz};
+        move(centre, s.splat.x, s.splat.y, s.splat.z);
+        centres_.push_back({centre, s.normal, s.splat.group, s.oriented, s.splat.radius});
     }
     make_unique(centres_);
 }
@@ -132,9 +149,8 @@ void SplatCentres::add_midpoints(std::size_t centre, std::vector<Neighbour>& nei
         const auto half = [](std::int32_t a, std::int32_t b) {
             return static_cast<std::int32_t>((std::int64_t{a} + b) >> 1);
         };
-        middle.point.x = half(from.point.x, to.point.x);
-        middle.point.y = half(from.point.y, to.point.y);
-        middle.point.z = half(from.point.z, to.point.z);
+        move(middle.point, half(from.point.x, to.point.x), half(from.point.y, to.point.y),
+             half(from.point.z, to.point.z));
         out.push_back(middle);
         --missing;
     }
