@@ -244,6 +244,20 @@ TEST_CASE("a header whose bounds miss nearly all points is wrong about the bound
     CHECK(b.size() == 10);
 }
 
+TEST_CASE(
+    "return numbers that cannot be are noted, not refused: nobody uses them, and many files have them") {
+    test::TempDir dir;
+    auto image = las_image(2, 1, 10);
+    image.set<std::uint8_t>(image.points_offset() + 14, 1);  // 1 of 0: common
+    CHECK(open_point_file(image.write(dir / "a.las"))->info().notes.empty());
+    image.set<std::uint8_t>(image.points_offset() + 28 * 5 + 14, 3 | 2 << 3);
+    const auto file = open_point_file(image.write(dir / "a.las"));
+    CHECK_THAT(file->info().notes.at(0), Contains("1 of 10 points") && Contains("3 of 2"));
+    PointBatch b;
+    file->read_block(0, b);
+    CHECK(b.size() == 10);
+}
+
 TEST_CASE("labels in a file of their own replace those inside, and must be as many as the points") {
     test::TempDir dir;
     const auto las = las_image(2, 1, 3).write(dir / "a.las");

@@ -147,8 +147,6 @@ std::vector<Case> las_cases() {
             {"point 3", "z = -1.2", "bounds of the header, -0.09 to 0"}),
         las("GPS time of NaN", old().set(points + 28 * 4 + 20, kNan),
             {"point 4", "GPS time is nan", "finite"}),
-        las("third return of two", old().set<std::uint8_t>(points + 28 * 5 + 14, 3 | 2 << 3),
-            {"point 5", "return number 3 of 2"}),
     };
 }
 

@@ -65,7 +65,7 @@ class LasFile : public PointFile {
             const std::size_t now = std::min(piece, count - done);
             const std::span bytes(buffer.get(), now * stride);
             file_.read_at(header_.points_offset + (first + done) * stride, bytes);
-            decoder_.decode(bytes, first + done, out, done);
+            decoder_.decode(bytes, out, done);
             done += now;
         }
         decoder_.finish(first, out);

@@ -58,12 +58,6 @@ constexpr Bounds kEverywhere{{-kAnywhere, -kAnywhere, -kAnywhere}, {kAnywhere, k
 /// Headers are rounded, some to whole metres or to float32: so much outside the bounds is inside.
 constexpr double kBoundsSlack_m = 1;
 
-/// "1 of 0" comes from writers that do not know returns; what else is above its own number is damage.
-constexpr bool impossible_return(unsigned number, unsigned of) { return number > of && number > 1; }
-
-/// In PointBatch::withheld until finish(): the record is damaged.
-constexpr std::uint8_t kDamagedRecord = 2;
-
 }  // namespace
 
 LasRecordDecoder::LasRecordDecoder(const LasHeader& h, std::string file_name, const ReadOptions& options,
@@ -117,21 +111,17 @@ void LasRecordDecoder::begin(PointBatch& out, std::size_t n) const {
 }
 
 template <bool Extended>
-bool LasRecordDecoder::decode_standard(const std::byte* raw, std::size_t count, PointBatch& out,
+void LasRecordDecoder::decode_standard(const std::byte* raw, std::size_t count, PointBatch& out,
                                        std::size_t at) const {
     double *x = out.x.data() + at, *y = out.y.data() + at, *z = out.z.data() + at;
     std::uint16_t *intensity = out.intensity.data() + at, *label = out.label.data() + at;
     float* angle = out.scan_angle_deg.data() + at;
     std::uint8_t* withheld = out.withheld.data() + at;
-    unsigned odd = 0;
     for (std::size_t i = 0; i < count; ++i, raw += stride_) {
         x[i] = load_le<std::int32_t>(raw) * scale_.x + offset_.x;
         y[i] = load_le<std::int32_t>(raw + 4) * scale_.y + offset_.y;
         z[i] = load_le<std::int32_t>(raw + 8) * scale_.z + offset_.z;
         intensity[i] = load_le<std::uint16_t>(raw + 12);
-        const unsigned returns = load_le<std::uint8_t>(raw + 14);
-        odd |= static_cast<unsigned>(Extended ? impossible_return(returns & 15, returns >> 4)
-                                              : impossible_return(returns & 7, (returns >> 3) & 7));
         if constexpr (Extended) {
             withheld[i] = (load_le<std::uint8_t>(raw + 15) >> 2) & 1;
             label[i] = load_le<std::uint8_t>(raw + 16);
@@ -142,21 +132,6 @@ bool LasRecordDecoder::decode_standard(const std::byte* raw, std::size_t count, 
             label[i] = packed & 31;
             angle[i] = static_cast<float>(load_le<std::int8_t>(raw + 16));
         }
-    }
-    return odd != 0;
-}
-
-void LasRecordDecoder::handle_impossible_returns(std::span<const std::byte> records,
-                                                 std::uint64_t first_record, PointBatch& out,
-                                                 std::size_t at) const {
-    for (std::size_t i = 0; i < records.size() / stride_; ++i) {
-        const unsigned returns = load_le<std::uint8_t>(records.data() + i * stride_ + 14);
-        const unsigned n = extended_ ? returns & 15 : returns & 7,
-                       of = extended_ ? returns >> 4 : (returns >> 3) & 7;
-        if (!impossible_return(n, of)) continue;
-        if (!salvage_)
-            refuse(first_record + i, "return number " + std::to_string(n) + " of " + std::to_string(of));
-        out.withheld[at + i] = kDamagedRecord;
     }
 }
 
@@ -179,12 +154,12 @@ void LasRecordDecoder::decode_extra(const std::byte* raw, std::size_t count, Poi
     }
 }
 
-void LasRecordDecoder::decode(std::span<const std::byte> records, std::uint64_t first_record, PointBatch& out,
-                              std::size_t at) const {
+void LasRecordDecoder::decode(std::span<const std::byte> records, PointBatch& out, std::size_t at) const {
     const std::size_t count = records.size() / stride_;
-    const bool odd = extended_ ? decode_standard<true>(records.data(), count, out, at)
-                               : decode_standard<false>(records.data(), count, out, at);
-    if (odd) handle_impossible_returns(records, first_record, out, at);
+    if (extended_)
+        decode_standard<true>(records.data(), count, out, at);
+    else
+        decode_standard<false>(records.data(), count, out, at);
     if (has_gps_time())
         for (std::size_t i = 0; i < count; ++i)
             out.gps_time[at + i] = load_le<double>(records.data() + i * stride_ + gps_at_);
@@ -202,7 +177,6 @@ std::string LasRecordDecoder::problem_of(const PointBatch& out, std::size_t i) c
             return value + " lies outside the bounds of the header, " + number(low[a] + kBoundsSlack_m) +
                    " to " + number(high[a] - kBoundsSlack_m) + " (--ignore-bounds if only those are wrong)";
     }
-    if (out.withheld[i] == kDamagedRecord) return "an impossible return number";
     if (has_gps_time() && !std::isfinite(out.gps_time[i]))
         return "the GPS time is " + number(out.gps_time[i]) + "; expected a finite number of seconds";
     if (has_sensor() && !(length(out.sensor[i]) <= 2 * furthest_))
@@ -212,7 +186,8 @@ std::string LasRecordDecoder::problem_of(const PointBatch& out, std::size_t i) c
 
 void LasRecordDecoder::look_at(std::span<const std::byte> plain_records, PointFileInfo& info) {
     const std::size_t count = plain_records.size() / stride_;
-    std::size_t outside = 0;
+    std::size_t outside = 0, odd_returns = 0;
+    std::string first_odd;
     for (std::size_t i = 0; i < count; ++i) {
         const std::byte* raw = plain_records.data() + i * stride_;
         const Vec3d p{load_le<std::int32_t>(raw) * scale_.x + offset_.x,
@@ -220,7 +195,15 @@ void LasRecordDecoder::look_at(std::span<const std::byte> plain_records, PointFi
                       load_le<std::int32_t>(raw + 8) * scale_.z + offset_.z};
         outside += !(p.x >= bounds_.min.x && p.x <= bounds_.max.x && p.y >= bounds_.min.y &&
                      p.y <= bounds_.max.y && p.z >= bounds_.min.z && p.z <= bounds_.max.z);
+        const unsigned returns = load_le<std::uint8_t>(raw + 14), bits = extended_ ? 4 : 3;
+        const unsigned number = returns & ((1u << bits) - 1), of = (returns >> bits) & ((1u << bits) - 1);
+        if (number <= std::max(of, 1u)) continue;  // "1 of 0" comes from writers that know no returns
+        if (odd_returns++ == 0) first_odd = std::to_string(number) + " of " + std::to_string(of);
     }
+    if (odd_returns)
+        info.notes.push_back(std::to_string(odd_returns) + " of " + std::to_string(count) +
+                             " points looked at have impossible return numbers, e.g. " + first_odd +
+                             "; they are not used");
     if (2 * outside <= count) return;
     bounds_ = kEverywhere;
     info.bounds_known = false;
@@ -239,7 +222,6 @@ void LasRecordDecoder::finish(std::uint64_t first_record, PointBatch& out) const
                static_cast<unsigned>(outside(out.z[i], bounds_.min.z, bounds_.max.z));
     if (has_gps_time())
         for (const double t : out.gps_time) any |= static_cast<unsigned>(!std::isfinite(t));
-    for (const std::uint8_t w : out.withheld) any |= static_cast<unsigned>(w == kDamagedRecord);
     const auto off_earth = [furthest = furthest_](Vec3d low, Vec3d high) {
         double far = 0;
         for (const double v : {low.x, low.y, low.z, high.x, high.y, high.z})

@@ -21,10 +21,8 @@ class LasRecordDecoder {
 
     /// Sizes the columns of `out` for `count` points.
     void begin(PointBatch& out, std::size_t count) const;
-    /// Decodes whole records into out[at…]. `first_record` is the number of the first in the file. Throws
-    /// InputError naming the record when it has an impossible return number.
-    void decode(std::span<const std::byte> records, std::uint64_t first_record, PointBatch& out,
-                std::size_t at) const;
+    /// Decodes whole records into out[at…].
+    void decode(std::span<const std::byte> records, PointBatch& out, std::size_t at) const;
     /// Checks the values of all decoded points: coordinates on Earth and within the header's bounds, times
     /// finite. `first_record` is the number of out[0] in the file. Throws InputError naming the record; under
     /// salvage such points are removed and counted.
@@ -32,8 +30,8 @@ class LasRecordDecoder {
 
     static constexpr std::uint64_t kLookPoints = 1000;
     /// Looks at some records that are stored as they are, kLookPoints or all: when most lie outside the
-    /// header's bounds, it is the header that is wrong; the bounds are not used, and a note says so. Call
-    /// before any other thread decodes.
+    /// header's bounds, it is the header that is wrong; the bounds are not used, and a note says so.
+    /// Impossible return numbers are noted too. Call before any other thread decodes.
     void look_at(std::span<const std::byte> plain_records, PointFileInfo& info);
 
     bool has_gps_time() const { return gps_at_ != 0; }
@@ -41,11 +39,8 @@ class LasRecordDecoder {
     bool has_sensor() const { return sensor_[0].bytes != 0; }
 
   private:
-    /// Returns whether a record has an impossible return number.
     template <bool Extended>
-    bool decode_standard(const std::byte* raw, std::size_t count, PointBatch& out, std::size_t at) const;
-    void handle_impossible_returns(std::span<const std::byte> records, std::uint64_t first_record,
-                                   PointBatch& out, std::size_t at) const;
+    void decode_standard(const std::byte* raw, std::size_t count, PointBatch& out, std::size_t at) const;
     [[noreturn]] void refuse(std::uint64_t record, const std::string& problem) const;
     void decode_extra(const std::byte* raw, std::size_t count, PointBatch& out, std::size_t at) const;
     std::string problem_of(const PointBatch& out, std::size_t i) const;

@@ -136,8 +136,7 @@ class LaslibFile : public PointFile {
                 for (std::size_t i = 0; i < now; ++i)
                     reading->next(records.data() + i * header_.record_bytes);
                 decoder_.begin(out, done + now);
-                decoder_.decode(std::span(records).first(now * header_.record_bytes),
-                                block.first_point + done, out, done);
+                decoder_.decode(std::span(records).first(now * header_.record_bytes), out, done);
                 done += now;
             }
             const std::lock_guard lock(mutex_);

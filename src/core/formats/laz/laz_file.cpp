@@ -105,7 +105,7 @@ class LazFile : public PointFile {
             decode(index, static_cast<std::size_t>(chunk.points), [&](std::span<const std::byte> records) {
                 const std::size_t n = records.size() / header_.record_bytes;
                 decoder_.begin(out, done + n);
-                decoder_.decode(records, chunk.first_point + done, out, done);
+                decoder_.decode(records, out, done);
                 done += n;
             });
         } catch (const InputError&) {
