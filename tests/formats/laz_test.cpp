@@ -135,11 +135,13 @@ TEST_CASE("damaged LAZ files are refused before anything is decoded") {
     CHECK_THAT(message_of(zeroed), Contains("chunk 0"));
     CHECK_THAT(message_of(image().text(227 + 2, "something else")), Contains("no LASzip record"));
     CHECK_THAT(message_of(image().set<std::uint16_t>(record, 9)), Contains("compressor 9"));
-    CHECK_THAT(message_of(image().set<std::uint16_t>(record, 1)), Contains("LASzip 1"));
+    ReadOptions native;  // LASlib would take these files
+    native.reader = ReadOptions::Reader::native;
+    CHECK_THAT(message_of(image().set<std::uint16_t>(record, 1), native), Contains("LASzip 1"));
     CHECK_THAT(message_of(image().set<std::uint16_t>(record + 2, 3)), Contains("coder 3"));
     CHECK_THAT(message_of(image().set<std::uint16_t>(record + 34, 10)), Contains("item 1 has type 10"));
     CHECK_THAT(message_of(image().set<std::uint16_t>(record + 36, 99)), Contains("99 bytes"));
-    CHECK_THAT(message_of(image().set<std::uint16_t>(record + 38, 1)), Contains("version 1 (2010)"));
+    CHECK_THAT(message_of(image().set<std::uint16_t>(record + 38, 1), native), Contains("version 1 (2010)"));
     CHECK_THAT(message_of(image().set<std::uint32_t>(107, 4000000000u)),
                Contains("5 chunks") && Contains("4000000000 points"));
     CHECK_THAT(message_of(image().cut(table + 9)), Contains("cut off"));

@@ -90,9 +90,9 @@ Decoding choose(const File& file, const LasHeader& header, ReadOptions::Reader w
     if (wanted == Reader::automatic && laslib_available()) return Decoding::laslib;
     const std::string name = file.path().string();
     if (why.empty()) throw UnavailableError(name + ": " + laz_advice());
-    throw UnavailableError(name + ": " + why +
-                           " is beyond the built-in reader; recompress the file, or read it " +
-                           (laslib_available() ? "with --reader laslib" : "with LASlib: " + laslib_advice()));
+    throw UnavailableError(
+        name + ": " + why + " is beyond the built-in reader; recompress the file, or read it " +
+        (laslib_available() ? "by LASlib with --reader laslib or auto" : "with LASlib: " + laslib_advice()));
 }
 
 }  // namespace
