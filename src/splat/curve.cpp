@@ -1,5 +1,7 @@
 #include "splat/curve.hpp"
 
+#include "splat/parallel.hpp"
+
 #include <array>
 #include <bit>
 #include <utility>
@@ -87,18 +89,44 @@ std::uint64_t hilbert_key(std::uint32_t x, std::uint32_t y, std::uint32_t z, int
     return key;
 }
 
-void sort_by_key(std::vector<CurveEntry>& entries, int key_bits) {
-    constexpr int kDigitBits = 11;
-    constexpr std::uint64_t kMask = (1u << kDigitBits) - 1;
-    std::vector<CurveEntry> other(entries.size());
-    std::vector<std::size_t> start(kMask + 2);
-    for (int shift = 0; shift < key_bits; shift += kDigitBits) {
-        start.assign(start.size(), 0);
-        for (const CurveEntry& e : entries) ++start[(e.key >> shift & kMask) + 1];
-        for (std::size_t d = 1; d < start.size(); ++d) start[d] += start[d - 1];
-        for (const CurveEntry& e : entries) other[start[e.key >> shift & kMask]++] = e;
+namespace {
+
+/// Digit by digit from the lowest. Chunks count their digits and then move their entries to places that
+/// follow those of the chunks before them: stable, and the same for any number of threads.
+template <class Entry, class KeyOf>
+void radix_sort(std::vector<Entry>& entries, int low_bit, int high_bit, const KeyOf& key_of) {
+    constexpr int kDigitBits = 10;
+    constexpr std::size_t kDigits = 1u << kDigitBits, kChunk = 1 << 16;
+    std::vector<Entry> other(entries.size());
+    using Places = std::array<std::uint32_t, kDigits>;
+    std::vector<Places> places((entries.size() + kChunk - 1) / kChunk);
+    for (int shift = low_bit; shift < high_bit; shift += kDigitBits) {
+        const std::uint64_t mask = (std::uint64_t{1} << std::min(kDigitBits, high_bit - shift)) - 1;
+        const auto digit = [&](const Entry& e) { return key_of(e) >> shift & mask; };
+        for_each_chunk(entries.size(), kChunk, CancelToken(), [&](std::size_t begin, std::size_t end) {
+            Places& p = places[begin / kChunk];
+            p.fill(0);
+            for (std::size_t i = begin; i < end; ++i) ++p[digit(entries[i])];
+        });
+        std::uint32_t total = 0;
+        for (std::size_t d = 0; d < kDigits; ++d)
+            for (Places& p : places) total += std::exchange(p[d], total);
+        for_each_chunk(entries.size(), kChunk, CancelToken(), [&](std::size_t begin, std::size_t end) {
+            Places& p = places[begin / kChunk];
+            for (std::size_t i = begin; i < end; ++i) other[p[digit(entries[i])]++] = entries[i];
+        });
         entries.swap(other);
     }
+}
+
+}  // namespace
+
+void sort_by_bits(std::vector<std::uint64_t>& numbers, int low_bit, int high_bit) {
+    radix_sort(numbers, low_bit, high_bit, [](std::uint64_t n) { return n; });
+}
+
+void sort_by_key(std::vector<CurveEntry>& entries, int key_bits) {
+    radix_sort(entries, 0, key_bits, [](const CurveEntry& e) { return e.key; });
 }
 
 }  // namespace citysplat::splat

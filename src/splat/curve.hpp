@@ -15,6 +15,10 @@ struct CurveEntry {
     std::uint32_t index;
 };
 
+/// Sorts numbers by the bits from `low_bit` up to `high_bit`, which is not included; numbers that agree in
+/// them keep their order.
+void sort_by_bits(std::vector<std::uint64_t>& numbers, int low_bit, int high_bit);
+
 /// Sorts by key; equal keys keep their order. Runs of `key_bits` low bits count.
 void sort_by_key(std::vector<CurveEntry>& entries, int key_bits);
 

@@ -8,8 +8,9 @@
 
 namespace citysplat::splat {
 
-GenerationSettings::GenerationSettings(const SplatParams& p, const tiling::Calibration& calibration)
-    : params(p) {
+GenerationSettings::GenerationSettings(const SplatParams& p, const tiling::Calibration& calibration,
+                                       StageTimes* stage_times)
+    : params(p), times(stage_times) {
     const double radius = calibration.mean_radius_m * static_cast<double>(kLatticePerMetre);
     const double error = calibration.mean_error_m * static_cast<double>(kLatticePerMetre);
     const auto reach = [&](double factor) -> Reach {
@@ -57,7 +58,10 @@ CoveredEdge::CoveredEdge(const LatticeBox& covered, const TileFrame& frame) {
 Generation generate(PointCloud& cloud, const GenerationTask& task, const GenerationSettings& settings,
                     const CancelToken& cancel) {
     const CoveredEdge edge(task.covered, cloud.frame);
-    const NeighbourIndex index(cloud.x, cloud.y, cloud.z, cloud.rank);
+    const NeighbourIndex index = [&] {
+        const StageTimes::Timer timer(settings.times, Stage::columns);
+        return NeighbourIndex(cloud.x, cloud.y, cloud.z, cloud.rank);
+    }();
     const Surface surface = find_surface(cloud, index, edge, settings, task.discs, cancel);
     return select_splats({cloud, index, surface, edge, settings, task.observe, task.discs}, cancel);
 }

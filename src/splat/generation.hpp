@@ -5,6 +5,7 @@
 #include "splat/neighbour_search.hpp"
 #include "splat/point_cloud.hpp"
 #include "splat/splat_params.hpp"
+#include "splat/stage_times.hpp"
 #include "tiling/tile_processor.hpp"
 
 #include <array>
@@ -25,7 +26,8 @@ inline constexpr std::uint8_t kPlainReach = 4, kWidestReach = 5;
 
 /// Parameters and city-wide means, turned into lattice steps.
 struct GenerationSettings {
-    GenerationSettings(const SplatParams& params, const tiling::Calibration& calibration);
+    GenerationSettings(const SplatParams& params, const tiling::Calibration& calibration,
+                       StageTimes* times = nullptr);
 
     SplatParams params;
     std::array<Reach, 6> reaches;
@@ -33,6 +35,7 @@ struct GenerationSettings {
     std::array<double, 4> least_radius_steps;   ///< of a splat, by group
     std::array<double, 4> lateral_noise_steps;  ///< by group; 0: normals by PCA
     std::int32_t mean_radius_steps;             ///< R̄
+    StageTimes* times;                          ///< where stages book their time, if anywhere
 
     bool resamples() const { return params.resample && params.method != Method::basic; }
     /// The first splats of this group are final.

@@ -15,6 +15,20 @@ Vec3d difference(const SurfacePoint& from, const SurfacePoint& to) {
 }
 
 constexpr std::uint32_t kNoStop = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t kNoOrder = std::numeric_limits<std::uint64_t>::max();
+
+/// Bit by bit from the highest: counting is faster than sorting, for there is nothing to guess.
+std::uint16_t lower_median(std::span<const std::uint16_t> values) {
+    const std::size_t before = (values.size() - 1) / 2;
+    std::uint32_t median = 0;
+    for (std::uint32_t bit = 1u << 15; bit != 0; bit >>= 1) {
+        const auto limit = static_cast<std::uint16_t>(median + bit);
+        std::uint16_t below = 0;
+        for (const std::uint16_t v : values) below = static_cast<std::uint16_t>(below + (v < limit));
+        if (below <= before) median += bit;
+    }
+    return static_cast<std::uint16_t>(median);
+}
 
 std::int32_t nearest(double v) { return static_cast<std::int32_t>(v < 0 ? v - 0.5 : v + 0.5); }
 
@@ -22,33 +36,37 @@ std::int32_t nearest(double v) { return static_cast<std::int32_t>(v < 0 ? v - 0.
 
 /// Growth in the order of distance ends at the nearest point that stops it (figure 3 of the paper: error
 /// bound, class, smoothness); no sorting is needed to find it.
-Grower::Stop Grower::first_stop(std::uint32_t seed, const Neighbourhood& n) const {
+Grower::Stop Grower::first_stop(std::uint32_t seed, const Neighbourhood& n) {
     const SurfacePoint& s = surface_.points[seed];
     const Vec3d normal = vec_cast<double>(s.normal);
     const double bound = settings_.error_steps[surface_.reach_class[seed]];
     const bool smooth = settings_.params.method != Method::basic;
     const double least_cosine = settings_.params.smoothness;
-    Stop stop{kNoStop, 0};
+    order_.resize(n.point.size());
+    std::uint64_t first = kNoOrder;
+    // Without branches: whether a point stops the growth is anybody's guess.
     for (std::size_t i = 0; i < n.point.size(); ++i) {
-        if (n.distance2[i] > stop.distance2) continue;
         const SurfacePoint& p = surface_.points[n.point[i]];
-        if (n.point[i] == seed || p.has(SurfacePoint::kOutlier)) continue;
-        if (n.distance2[i] == stop.distance2 && p.rank > stop.rank) continue;
-        bool stops = std::fabs(dot(normal, difference(s, p))) > bound || p.kind != s.kind;
-        if (!stops && smooth) {
-            const double cosine = dot(normal, vec_cast<double>(p.normal));
-            const bool oriented = (s.flags & p.flags & SurfacePoint::kOriented) != 0;
-            stops = !((oriented ? cosine : std::fabs(cosine)) > least_cosine);
-        }
-        if (stops) stop = {n.distance2[i], p.rank};
+        const std::uint64_t order = std::uint64_t{n.distance2[i]} << 32 | p.rank;
+        const bool itself = n.point[i] == seed, outlier = p.has(SurfacePoint::kOutlier);
+        order_[i] = outlier & !itself ? kNoOrder : order;
+        const double cosine = dot(normal, vec_cast<double>(p.normal));
+        const bool oriented = (s.flags & p.flags & SurfacePoint::kOriented) != 0;
+        const bool turned = !((oriented ? cosine : std::fabs(cosine)) > least_cosine);
+        const bool far = std::fabs(dot(normal, difference(s, p))) > bound;
+        const bool stops = (far | (p.kind != s.kind) | (turned & smooth)) & !itself & !outlier;
+        first = std::min(first, stops ? order : kNoOrder);
     }
-    return stop;
+    return {static_cast<std::uint32_t>(first >> 32), static_cast<std::uint32_t>(first)};
 }
 
 /// All that was read up to the reach is final, and nothing outside lies within it.
 bool Grower::is_known(std::uint32_t seed, const Neighbourhood& n, std::uint32_t reach2) const {
     const SurfacePoint& s = surface_.points[seed];
     if (!s.has(SurfacePoint::kKnown) || !edge_.encloses(s.x, s.y, reach2)) return false;
+    // Far from the edge every point within reach is final.
+    const double inside = static_cast<double>(edge_.distance(s.x, s.y)) - settings_.widest_radius() - 1;
+    if (inside > 0 && inside * inside > static_cast<double>(reach2)) return true;
     for (std::size_t i = 0; i < n.point.size(); ++i)
         if (n.distance2[i] <= reach2 && !surface_.points[n.point[i]].has(SurfacePoint::kKnown)) return false;
     return true;
@@ -74,16 +92,17 @@ Grower::MemberSums Grower::find_members(std::uint32_t seed, const Neighbourhood&
     sums.last = seed;
     const SurfacePoint& s = surface_.points[seed];
     std::uint64_t last_order = 0;
+    const std::uint64_t end = std::uint64_t{stop.distance2} << 32 | stop.rank;
+    members_.resize(n.point.size());
+    std::size_t count = 0;
     for (std::size_t i = 0; i < n.point.size(); ++i) {
-        if (n.distance2[i] > stop.distance2) continue;
-        const SurfacePoint& p = surface_.points[n.point[i]];
-        if (p.has(SurfacePoint::kOutlier) && n.point[i] != seed) continue;
-        if (n.distance2[i] == stop.distance2 && p.rank >= stop.rank) continue;
-        members_.push_back(n.point[i]);
-        sums.add(difference(s, p), extent_of(n.point[i]));
-        const std::uint64_t order = std::uint64_t{n.distance2[i]} << 32 | p.rank;
-        if (order > last_order) last_order = order, sums.last = n.point[i];
+        members_[count] = n.point[i];
+        count += order_[i] < end;
     }
+    members_.resize(count);
+    for (std::size_t i = 0; i < n.point.size(); ++i)
+        if (order_[i] < end && order_[i] > last_order) last_order = order_[i], sums.last = n.point[i];
+    for (const std::uint32_t p : members_) sums.add(difference(s, surface_.points[p]), extent_of(p));
     return sums;
 }
 
@@ -224,17 +243,16 @@ Growth Grower::grow(std::uint32_t seed, const Neighbourhood& n, std::vector<std:
     s.splat.normal = pack_normal(normal);
     s.splat.label = cloud_.attributes[seed].label;
     s.splat.group = cloud_.group[seed];
-    if (observe_ || settings_.first_stands(s.splat.group)) add_observations(s);
     suppress(seed, n, stop, disc, suppressed);
     return {Growth::Fate::splat, s};
 }
 
-/// Median intensity, mean range and incidence, number of points: whole-number sums over the members.
-void Grower::add_observations(SeededSplat& s) {
+/// Whole-number sums over the members.
+void Grower::add_observations(std::span<const std::uint32_t> members, Splat& splat, Vec3f normal) {
     intensities_.clear();
     std::int64_t range = 0, cosine = 0, seen = 0;
-    const Vec3d n = vec_cast<double>(s.normal);
-    for (const std::uint32_t p : members_) {
+    const Vec3d n = vec_cast<double>(normal);
+    for (const std::uint32_t p : members) {
         const PointAttributes& a = cloud_.attributes[p];
         intensities_.push_back(a.intensity);
         if (!a.has_sensor()) continue;
@@ -242,17 +260,15 @@ void Grower::add_observations(SeededSplat& s) {
         range += a.range;
         cosine += nearest(std::fabs(dot(n, a.to_sensor())) / a.range * 65536.0);
     }
-    const auto middle = intensities_.begin() + static_cast<std::ptrdiff_t>((intensities_.size() - 1) / 2);
-    std::nth_element(intensities_.begin(), middle, intensities_.end());
-    s.splat.intensity = *middle;
-    s.splat.point_count = static_cast<std::uint8_t>(std::min<std::size_t>(members_.size(), 255));
-    s.splat.range = s.splat.incidence = kUnknownByte;
+    splat.intensity = lower_median(intensities_);
+    splat.point_count = static_cast<std::uint8_t>(std::min<std::size_t>(members.size(), 255));
+    splat.range = splat.incidence = kUnknownByte;
     if (seen > 0) {
         const auto count = static_cast<double>(seen);
         const double metres = static_cast<double>(range) / count / TilePoint::kSensorStepsPerMetre;
         const double angle = exact::acos(std::min(1.0, static_cast<double>(cosine) / count / 65536.0));
-        s.splat.range = static_cast<std::uint8_t>(std::min(254, nearest(metres)));
-        s.splat.incidence = static_cast<std::uint8_t>(nearest(angle / (exact::kPi / 2) * 254.0));
+        splat.range = static_cast<std::uint8_t>(std::min(254, nearest(metres)));
+        splat.incidence = static_cast<std::uint8_t>(nearest(angle / (exact::kPi / 2) * 254.0));
     }
 }
 

@@ -54,6 +54,14 @@ class Grower {
     /// keep from being seeds, the seed itself included.
     Growth grow(std::uint32_t seed, const Neighbourhood& neighbourhood,
                 std::vector<std::uint32_t>& suppressed);
+    /// Members of the last splat that was grown, if it carries observations.
+    std::span<const std::uint32_t> observed_members(const SeededSplat& s) const {
+        if (!observe_ && !settings_.first_stands(s.splat.group)) return {};
+        return members_;
+    }
+    /// Fills in what the members of a splat saw: median intensity, mean range and incidence, number of
+    /// points.
+    void add_observations(std::span<const std::uint32_t> members, Splat& splat, Vec3f normal);
 
   private:
     struct Stop {
@@ -75,7 +83,7 @@ class Grower {
         double radius;
         double grown;  ///< how far its points reach from the seed
     };
-    Stop first_stop(std::uint32_t seed, const Neighbourhood& n) const;
+    Stop first_stop(std::uint32_t seed, const Neighbourhood& n);
     bool is_known(std::uint32_t seed, const Neighbourhood& n, std::uint32_t reach2) const;
     MemberSums find_members(std::uint32_t seed, const Neighbourhood& n, const Stop& stop);
     Disc fit_disc(std::uint32_t seed, const MemberSums& sums) const;
@@ -91,7 +99,6 @@ class Grower {
                   std::vector<std::uint32_t>& suppressed) const;
     void suppress_all(std::uint32_t seed, const Neighbourhood& n,
                       std::vector<std::uint32_t>& suppressed) const;
-    void add_observations(SeededSplat& s);
 
     const PointCloud& cloud_;
     const Surface& surface_;
@@ -100,6 +107,7 @@ class Grower {
     const bool observe_;
     const std::span<const FirstDisc> discs_;
     std::vector<std::uint32_t> members_;  ///< of the splat being grown
+    std::vector<std::uint64_t> order_;  ///< (distance², rank) of each neighbour, out of the way for outliers
     std::vector<std::uint16_t> intensities_;
 };
 

@@ -131,11 +131,7 @@ struct ListsSink {
                           const Cut& cut, const Buffers& b) {
         const std::size_t begin = used, room = used + b.survivors + 2 * kGroup;
         if (out.point.size() < room) out.point.resize(2 * room), out.distance2.resize(2 * room);
-        for (std::size_t i = 0; i < b.survivors; ++i) {
-            out.point[used] = Places::point(b, i);
-            out.distance2[used] = static_cast<std::uint32_t>(b.s2.data()[i]);
-            used += b.s2.data()[i] <= cut.within2;
-        }
+        used += Places::list(b, cut.within2, out.point.data() + used, out.distance2.data() + used);
         if (cut.ties > 0) {
             const std::vector<std::uint32_t> tied = settle_ties<Places>(index, q, cut, b);
             out.point.resize(std::max(out.point.size(), used + tied.size()));

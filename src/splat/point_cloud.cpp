@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "splat/curve.hpp"
+#include "splat/parallel.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,6 +15,7 @@ namespace {
 
 /// Differences of two coordinates must fit an int32, and so must their distance to a sentinel beyond them.
 constexpr std::int32_t kMaxSteps = 1 << 29;
+constexpr std::size_t kChunk = 1 << 15;
 
 /// What the class map says, by label, without a search per point.
 class ClassTable {
@@ -81,8 +83,9 @@ Bounds bounds_of(std::span<const TilePoint> points, std::span<const std::uint32_
     return b;
 }
 
-/// The kept points along the curve: (key, place in `kept`).
-std::vector<CurveEntry> along_curve(std::span<const TilePoint> points, std::span<const std::uint32_t> kept) {
+/// The kept points along the curve: places in `kept`.
+std::vector<std::uint32_t> along_curve(std::span<const TilePoint> points,
+                                       std::span<const std::uint32_t> kept) {
     const Bounds b = bounds_of(points, kept);
     std::uint32_t extent = 1;
     for (std::size_t a = 0; a < 3; ++a) {
@@ -91,19 +94,26 @@ std::vector<CurveEntry> along_curve(std::span<const TilePoint> points, std::span
                              " m or more from its tile; remove outliers of the input");
         extent = std::max(extent, static_cast<std::uint32_t>(b.max[a] - b.min[a]));
     }
-    constexpr int kCurveBits = 15;
-    const int shift = std::max(0, static_cast<int>(std::bit_width(extent)) - kCurveBits);
-    std::vector<CurveEntry> entries(kept.size());
-    for (std::size_t i = 0; i < kept.size(); ++i) {
-        const TilePoint& p = points[kept[i]];
-        const auto cell = [&](std::int32_t v, std::size_t axis) {
-            return static_cast<std::uint32_t>(v - b.min[axis]) >> shift;
-        };
-        entries[i] = {hilbert_key(cell(p.x, 0), cell(p.y, 1), cell(p.z, 2), kCurveBits),
-                      static_cast<std::uint32_t>(i)};
-    }
-    sort_by_key(entries, 3 * kCurveBits);
-    return entries;
+    // Key and place share a number. Cells of a few millimetres to a centimetre are fine enough.
+    const auto place_bits = static_cast<int>(std::bit_width(kept.size()));
+    const int curve_bits = std::min(13, (64 - place_bits) / 3);
+    const int shift = std::max(0, static_cast<int>(std::bit_width(extent)) - curve_bits);
+    const auto cell = [&](std::int32_t v, std::size_t axis) {
+        return static_cast<std::uint32_t>(v - b.min[axis]) >> shift;
+    };
+    std::vector<std::uint64_t> keyed(kept.size());
+    for_each_chunk(kept.size(), kChunk, CancelToken(), [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
+            const TilePoint& p = points[kept[i]];
+            const std::uint64_t key = hilbert_key(cell(p.x, 0), cell(p.y, 1), cell(p.z, 2), curve_bits);
+            keyed[i] = key << place_bits | i;
+        }
+    });
+    sort_by_bits(keyed, place_bits, place_bits + 3 * curve_bits);
+    std::vector<std::uint32_t> places(kept.size());
+    const std::uint64_t mask = (std::uint64_t{1} << place_bits) - 1;
+    for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<std::uint32_t>(keyed[i] & mask);
+    return places;
 }
 
 }  // namespace
@@ -112,21 +122,23 @@ PointCloud make_point_cloud(TileFrame frame, std::span<const TilePoint> points,
                             std::span<const SplatGroup> groups, const ClassMap& classes) {
     const ClassTable table(classes);
     const std::vector<std::uint32_t> kept = kept_points(points, table);
-    const std::vector<CurveEntry> curve = along_curve(points, kept);
+    const std::vector<std::uint32_t> curve = along_curve(points, kept);
     PointCloud cloud;
     cloud.frame = frame;
     const std::size_t n = kept.size();
     cloud.x.resize(n), cloud.y.resize(n), cloud.z.resize(n);
     cloud.rank.resize(n), cloud.attributes.resize(n), cloud.group.resize(n);
-    for (std::size_t i = 0; i < n; ++i) {
-        const std::uint32_t rank = curve[i].index;
-        const std::uint32_t source = kept[rank];
-        const TilePoint& p = points[source];
-        cloud.x[i] = p.x, cloud.y[i] = p.y, cloud.z[i] = p.z;
-        cloud.rank[i] = rank;
-        cloud.attributes[i] = attributes_of(p);
-        cloud.group[i] = groups.empty() ? table.group(p.label) : groups[source];
-    }
+    for_each_chunk(n, kChunk, CancelToken(), [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
+            const std::uint32_t rank = curve[i];
+            const std::uint32_t source = kept[rank];
+            const TilePoint& p = points[source];
+            cloud.x[i] = p.x, cloud.y[i] = p.y, cloud.z[i] = p.z;
+            cloud.rank[i] = rank;
+            cloud.attributes[i] = attributes_of(p);
+            cloud.group[i] = groups.empty() ? table.group(p.label) : groups[source];
+        }
+    });
     return cloud;
 }
 

@@ -89,7 +89,11 @@ void SplatCentres::visit_neighbourhoods(const LatticeBox& box, const CancelToken
     for_each_chunk(queries.size(), 1024, cancel, [&](std::size_t begin, std::size_t end) {
         Worker& w = workers.local();
         const std::span<const std::uint32_t> batch(queries.data() + begin, end - begin);
-        find_neighbours(index, {batch, reach_class, {&whole_ball, 1}}, w.lists, w.scratch);
+        {
+            const StageTimes::Timer timer(settings_.times, Stage::density_search);
+            find_neighbours(index, {batch, reach_class, {&whole_ball, 1}}, w.lists, w.scratch);
+        }
+        const StageTimes::Timer timer(settings_.times, Stage::resampling);
         for (std::size_t q = 0; q < batch.size(); ++q) {
             w.neighbours.clear();
             for (std::size_t i = w.lists.begin[q]; i < w.lists.begin[q] + w.lists.count[q]; ++i) {

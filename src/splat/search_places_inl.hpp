@@ -8,7 +8,7 @@
 //                  are within, exactly
 //   measure        exact squared distances of the survivors in s2; behind the last as large as can be
 //   sum            sums of the differences of the survivors within `within2`, exact
-//   points         which points the survivors are
+//   list           which points the survivors within `within2` are, and how far; returns how many
 #include "splat/search_gather_inl.hpp"
 
 #include <limits>
@@ -47,6 +47,24 @@ HWY_INLINE std::uint32_t last_within(const Buffers& b, std::int32_t limit2) {
         last = hn::Max(last, hn::IfThenElseZero(hn::Lt(d2, beyond), d2));
     }
     return static_cast<std::uint32_t>(hn::GetLane(hn::MaxOfLanes(di, last)));
+}
+
+/// Writes the numbers and squared distances of the survivors within sqrt(within2), and up to a vector more.
+template <class Number>
+HWY_INLINE std::size_t list_within(const Buffers& b, std::int32_t within2, const Number& number,
+                                   std::uint32_t* point, std::uint32_t* distance2) {
+    const Lanes32 di;
+    const hn::Rebind<std::uint32_t, Lanes32> du;
+    const auto beyond = hn::Set(di, within2 + 1);
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < b.survivors; i += hn::Lanes(di)) {
+        const auto d2 = hn::Load(di, b.s2.data() + i);
+        const Packer<Lanes32> pack(di, hn::Lt(d2, beyond));
+        pack.store(du, number(du, i), point + n);
+        pack.store(du, hn::BitCast(du, d2), distance2 + n);
+        n += pack.count;
+    }
+    return n;
 }
 
 /// Candidates are two lanes: (x, y) and (z, place in the list). Differences and their products fit what one
@@ -149,9 +167,17 @@ struct NearPlaces {
         m.sum_xy = sums[6], m.sum_xz = sums[7], m.sum_yz = sums[8];
     }
 
-    /// Which point survivor i is.
-    static std::uint32_t point(const Buffers& b, std::size_t i) {
-        return b.ci.data()[static_cast<std::uint32_t>(b.szi.data()[i]) >> 16];
+    static HWY_INLINE std::size_t list(const Buffers& b, std::int32_t within2, std::uint32_t* point,
+                                       std::uint32_t* distance2) {
+        const std::size_t n = list_within(
+            b, within2,
+            [&](auto du, std::size_t i) HWY_ATTR {
+                return hn::ShiftRight<16>(hn::BitCast(du, hn::Load(Lanes32(), b.szi.data() + i)));
+            },
+            point, distance2);
+        const std::uint32_t* ci = b.ci.data();
+        for (std::size_t i = 0; i < n; ++i) point[i] = ci[point[i]];
+        return n;
     }
     static std::int64_t distance2(const Buffers& b, std::size_t candidate, const QueryPlace& q) {
         const std::int32_t xy = b.cxy.data()[candidate], zi = b.czi.data()[candidate];
@@ -218,7 +244,12 @@ struct WidePlaces {
 
     static HWY_INLINE void sum(const Buffers& b, std::int32_t within2, Moments& m);
 
-    static std::uint32_t point(const Buffers& b, std::size_t i) { return b.si.data()[i]; }
+    static HWY_INLINE std::size_t list(const Buffers& b, std::int32_t within2, std::uint32_t* point,
+                                       std::uint32_t* distance2) {
+        return list_within(
+            b, within2, [&](auto du, std::size_t i) HWY_ATTR { return hn::Load(du, b.si.data() + i); }, point,
+            distance2);
+    }
     static std::int64_t distance2(const Buffers& b, std::size_t candidate, const QueryPlace& q) {
         const auto dx = static_cast<std::int64_t>(b.cx.data()[candidate]) - q.x,
                    dy = static_cast<std::int64_t>(b.cy.data()[candidate]) - q.y,

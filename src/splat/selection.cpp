@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <utility>
 
 namespace citysplat::splat {
 namespace {
@@ -23,6 +24,9 @@ std::uint64_t priority_of(const LatticePoint& p) {
                static_cast<std::uint64_t>(p.z));
 }
 
+/// Growth tries at least this many neighbours before it asks for all of them.
+constexpr std::int32_t kNearest = 20;
+
 enum State : std::uint8_t { kOpen = 0, kMaybeSuppressed = 1, kSuppressed = 2 };
 
 /// A point that was grown, with its place in the order and what it would suppress.
@@ -30,8 +34,11 @@ struct Candidate {
     std::uint64_t priority;
     Growth growth;
     std::uint32_t point;
-    std::uint32_t suppressed_begin, suppressed_count, chunk;
+    std::uint32_t chunk;
+    std::uint32_t suppressed_begin, suppressed_count, members_begin, members_count;
+    std::uint32_t slot;  ///< in the result once accepted
 };
+constexpr std::uint32_t kNoSlot = ~0u;
 
 class Selection {
   public:
@@ -45,7 +52,7 @@ class Selection {
           discs_(input.discs),
           cancel_(cancel),
           near_reaches_(settings_.reaches) {
-        for (Reach& r : near_reaches_) r.k = std::min(r.k, std::max(12, r.k / 4));
+        for (Reach& r : near_reaches_) r.k = std::min(r.k, std::max(kNearest, r.k / 4));
     }
 
     Generation run() {
@@ -53,14 +60,19 @@ class Selection {
         for (std::size_t s = 0; s < kSliceEnds.size(); ++s) {
             grow_slice(s);
             settle_slice();
+            observe_slice();
         }
         return std::move(result_);
     }
 
   private:
+    std::uint8_t prepare(std::size_t i);
     void slice_points();
     void grow_slice(std::size_t slice);
+    void fetch_ahead(std::uint32_t point, const NeighbourLists& lists, std::size_t q) const;
     void settle_slice();
+    void fetch_settling(std::size_t i) const;
+    void observe_slice();
     void mark(const Candidate& c, State state);
 
     struct Worker {
@@ -89,32 +101,53 @@ class Selection {
     tbb::enumerable_thread_specific<Worker> workers_;
     std::vector<std::uint32_t> alive_;
     std::vector<Candidate> candidates_;
-    std::vector<std::vector<std::uint32_t>> suppressed_;  ///< per chunk of the slice
+    /// What the candidates of a chunk of the slice would suppress, and the points they are made of.
+    struct Chunk {
+        std::vector<std::uint32_t> suppressed, members;
+    };
+    std::vector<Chunk> chunks_;
+    struct Place {
+        std::uint64_t priority;
+        std::uint32_t candidate;
+    };
+    std::vector<Place> order_;  ///< candidates in descending priority
     Generation result_;
 };
 
+/// Finds the slice of point i and what its place alone says about its state.
+std::uint8_t Selection::prepare(std::size_t i) {
+    priority_[i] = priority_of(cloud_.world(i));
+    // A splat outside what was read may suppress points near the edge.
+    const bool near_edge = edge_.distance(cloud_.x[i], cloud_.y[i]) <= settings_.widest_suppression();
+    const SurfacePoint& p = surface_.points[i];
+    const bool gone = p.has(SurfacePoint::kOutlier) && p.has(SurfacePoint::kKnown);
+    state_[i] = gone ? kSuppressed : near_edge ? kMaybeSuppressed : kOpen;
+    const double share = static_cast<double>(priority_[i] >> 11) * 0x1.0p-53;
+    return static_cast<std::uint8_t>(std::upper_bound(kSliceEnds.begin(), kSliceEnds.end(), share) -
+                                     kSliceEnds.begin());
+}
+
 void Selection::slice_points() {
+    constexpr std::size_t kChunk = 1 << 15;
     const std::size_t n = cloud_.size();
-    priority_.resize(n);
-    state_.assign(n, kOpen);
+    priority_.resize(n), state_.resize(n), sliced_.resize(n);
     std::vector<std::uint8_t> slice(n);
-    const std::int64_t from_outside = settings_.widest_suppression();
-    for (std::size_t i = 0; i < n; ++i) {
-        priority_[i] = priority_of(cloud_.world(i));
-        const double share = static_cast<double>(priority_[i] >> 11) * 0x1.0p-53;
-        slice[i] = static_cast<std::uint8_t>(std::upper_bound(kSliceEnds.begin(), kSliceEnds.end(), share) -
-                                             kSliceEnds.begin());
-        // A splat outside what was read may suppress points near the edge.
-        if (edge_.distance(cloud_.x[i], cloud_.y[i]) <= from_outside) state_[i] = kMaybeSuppressed;
-        const bool gone =
-            surface_.points[i].has(SurfacePoint::kOutlier) && surface_.points[i].has(SurfacePoint::kKnown);
-        if (gone) state_[i] = kSuppressed;
-        ++slice_begin_[slice[i] + 1u];
+    using Counts = std::array<std::size_t, kSliceEnds.size()>;
+    std::vector<Counts> next((n + kChunk - 1) / kChunk, Counts{});
+    for_each_chunk(n, kChunk, cancel_, [&](std::size_t begin, std::size_t end) {
+        const StageTimes::Timer timer(settings_.times, Stage::order);
+        for (std::size_t i = begin; i < end; ++i) ++next[begin / kChunk][slice[i] = prepare(i)];
+    });
+    std::size_t total = 0;
+    for (std::size_t s = 0; s < kSliceEnds.size(); ++s) {
+        for (Counts& c : next) total += std::exchange(c[s], total);
+        slice_begin_[s + 1] = total;
     }
-    for (std::size_t s = 1; s < slice_begin_.size(); ++s) slice_begin_[s] += slice_begin_[s - 1];
-    sliced_.resize(n);
-    auto next = slice_begin_;
-    for (std::size_t i = 0; i < n; ++i) sliced_[next[slice[i]]++] = static_cast<std::uint32_t>(i);
+    for_each_chunk(n, kChunk, cancel_, [&](std::size_t begin, std::size_t end) {
+        const StageTimes::Timer timer(settings_.times, Stage::order);
+        for (std::size_t i = begin; i < end; ++i)
+            sliced_[next[begin / kChunk][slice[i]]++] = static_cast<std::uint32_t>(i);
+    });
 }
 
 void Selection::grow_slice(std::size_t slice) {
@@ -123,11 +156,11 @@ void Selection::grow_slice(std::size_t slice) {
         if (state_[sliced_[i]] != kSuppressed) alive_.push_back(sliced_[i]);
     constexpr std::size_t kChunk = 1024;
     candidates_.resize(alive_.size());
-    suppressed_.resize((alive_.size() + kChunk - 1) / kChunk);
+    chunks_.resize((alive_.size() + kChunk - 1) / kChunk);
     for_each_chunk(alive_.size(), kChunk, cancel_, [&](std::size_t begin, std::size_t end) {
         Worker& w = workers_.local();
         const std::size_t chunk = begin / kChunk;
-        suppressed_[chunk].clear();
+        chunks_[chunk].suppressed.clear(), chunks_[chunk].members.clear();
         w.points.assign(alive_.begin() + static_cast<std::ptrdiff_t>(begin),
                         alive_.begin() + static_cast<std::ptrdiff_t>(end));
         w.slots.resize(w.points.size());
@@ -137,13 +170,26 @@ void Selection::grow_slice(std::size_t slice) {
     });
 }
 
+/// Asks for what growing query q will read: neighbours lie anywhere in memory.
+void Selection::fetch_ahead(std::uint32_t point, const NeighbourLists& lists, std::size_t q) const {
+    __builtin_prefetch(&cloud_.attributes[point]);
+    __builtin_prefetch(&priority_[point]);
+    const std::uint32_t* neighbours = lists.point.data() + lists.begin[q];
+    for (std::uint32_t i = 0; i < lists.count[q]; ++i) __builtin_prefetch(&surface_.points[neighbours[i]]);
+}
+
 /// Grows the points of the worker into their slots of `candidates_`; those still open stay in the worker.
 void Selection::grow_chunk(Worker& w, std::size_t chunk, const std::array<Reach, 6>& reaches) {
     Grower grower({cloud_, surface_, edge_, settings_, observe_, discs_});
-    std::vector<std::uint32_t>& suppressed = suppressed_[chunk];
-    find_neighbours(index_, {w.points, surface_.reach_class, reaches}, w.lists, w.scratch);
+    auto& [suppressed, members] = chunks_[chunk];
+    {
+        const StageTimes::Timer timer(settings_.times, Stage::growth_search);
+        find_neighbours(index_, {w.points, surface_.reach_class, reaches}, w.lists, w.scratch);
+    }
+    const StageTimes::Timer timer(settings_.times, Stage::growth);
     std::size_t open = 0;
     for (std::size_t q = 0; q < w.points.size(); ++q) {
+        if (q + 1 < w.points.size()) fetch_ahead(w.points[q + 1], w.lists, q + 1);
         const std::uint32_t point = w.points[q];
         const std::uint8_t reach_class = surface_.reach_class[point];
         const std::size_t first = w.lists.begin[q], count = w.lists.count[q];
@@ -155,11 +201,18 @@ void Selection::grow_chunk(Worker& w, std::size_t chunk, const std::array<Reach,
                               whole};
         Candidate& c = candidates_[w.slots[q]];
         c.point = point;
+        c.slot = kNoSlot;
         c.priority = priority_[point];
         c.chunk = static_cast<std::uint32_t>(chunk);
         c.suppressed_begin = static_cast<std::uint32_t>(suppressed.size());
         c.growth = grower.grow(point, n, suppressed);
         c.suppressed_count = static_cast<std::uint32_t>(suppressed.size()) - c.suppressed_begin;
+        c.members_begin = static_cast<std::uint32_t>(members.size());
+        if (c.growth.fate == Growth::Fate::splat) {
+            const std::span<const std::uint32_t> observed = grower.observed_members(c.growth.splat);
+            members.insert(members.end(), observed.begin(), observed.end());
+        }
+        c.members_count = static_cast<std::uint32_t>(members.size()) - c.members_begin;
         if (c.growth.fate == Growth::Fate::open) w.points[open] = point, w.slots[open++] = w.slots[q];
     }
     w.points.resize(open), w.slots.resize(open);
@@ -168,29 +221,65 @@ void Selection::grow_chunk(Worker& w, std::size_t chunk, const std::array<Reach,
 /// States only ever move up: open, maybe suppressed, suppressed. Points that were settled before are not
 /// looked at again.
 void Selection::mark(const Candidate& c, State state) {
-    const std::vector<std::uint32_t>& suppressed = suppressed_[c.chunk];
+    const std::vector<std::uint32_t>& suppressed = chunks_[c.chunk].suppressed;
     for (std::uint32_t i = 0; i < c.suppressed_count; ++i) {
         std::uint8_t& s = state_[suppressed[c.suppressed_begin + i]];
         s = std::max<std::uint8_t>(s, state);
     }
 }
 
+/// Asks for what settling will read soon: the order is random by design.
+void Selection::fetch_settling(std::size_t i) const {
+    constexpr std::size_t kFar = 16, kNear = 8, kNext = 3;
+    if (i + kFar >= order_.size()) return;
+    const auto* far = &candidates_[order_[i + kFar].candidate];
+    __builtin_prefetch(far);
+    __builtin_prefetch(reinterpret_cast<const char*>(far) + 64);
+    const Candidate& near = candidates_[order_[i + kNear].candidate];
+    __builtin_prefetch(&state_[near.point]);
+    __builtin_prefetch(chunks_[near.chunk].suppressed.data() + near.suppressed_begin);
+    const Candidate& next = candidates_[order_[i + kNext].candidate];
+    const std::uint32_t* suppressed = chunks_[next.chunk].suppressed.data() + next.suppressed_begin;
+    for (std::uint32_t s = 0; s < next.suppressed_count; s += 2) __builtin_prefetch(&state_[suppressed[s]]);
+}
+
 void Selection::settle_slice() {
-    std::sort(candidates_.begin(), candidates_.end(), [&](const Candidate& a, const Candidate& b) {
+    const StageTimes::Timer timer(settings_.times, Stage::settling);
+    order_.resize(candidates_.size());
+    for (std::uint32_t i = 0; i < order_.size(); ++i) order_[i] = {candidates_[i].priority, i};
+    std::sort(order_.begin(), order_.end(), [&](const Place& a, const Place& b) {
         if (a.priority != b.priority) return a.priority < b.priority;
-        return cloud_.rank[a.point] < cloud_.rank[b.point];
+        return cloud_.rank[candidates_[a.candidate].point] < cloud_.rank[candidates_[b.candidate].point];
     });
-    for (const Candidate& c : candidates_) {
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+        fetch_settling(i);
+        Candidate& c = candidates_[order_[i].candidate];
         const std::uint8_t state = state_[c.point];
         if (state == kSuppressed || c.growth.fate == Growth::Fate::none) continue;
         if (c.growth.fate == Growth::Fate::unknown || state == kMaybeSuppressed) {
             result_.unknown.push_back(c.point);
             mark(c, kMaybeSuppressed);
         } else {
+            c.slot = static_cast<std::uint32_t>(result_.splats.size());
             result_.splats.push_back(c.growth.splat);
             mark(c, kSuppressed);
         }
     }
+}
+
+/// Only what was accepted needs what its members saw. Along the curve, where members are close in memory.
+void Selection::observe_slice() {
+    for_each_chunk(candidates_.size(), 1024, cancel_, [&](std::size_t begin, std::size_t end) {
+        const StageTimes::Timer timer(settings_.times, Stage::observations);
+        Grower grower({cloud_, surface_, edge_, settings_, observe_, discs_});
+        for (std::size_t i = begin; i < end; ++i) {
+            const Candidate& c = candidates_[i];
+            if (c.slot == kNoSlot || c.members_count == 0) continue;
+            SeededSplat& s = result_.splats[c.slot];
+            const std::span<const std::uint32_t> all(chunks_[c.chunk].members);
+            grower.add_observations(all.subspan(c.members_begin, c.members_count), s.splat, s.normal);
+        }
+    });
 }
 
 }  // namespace

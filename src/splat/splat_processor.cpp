@@ -91,11 +91,12 @@ std::size_t SplatProcessor::estimated_bytes(std::uint64_t points) const {
 }
 
 tiling::TileOutput SplatProcessor::process(const tiling::Region& region, const CancelToken& cancel) const {
-    const GenerationSettings settings(params_, calibration_);
+    const GenerationSettings settings(params_, calibration_, times_.get());
     TileSplats made = make_tile_splats(region, classes_, settings, calibration_.mean_density, cancel);
     tiling::TileOutput output;
     output.wanted_halo_steps = made.wanted_halo_steps;
     if (!output.certified()) return output;
+    const StageTimes::Timer timer(times_.get(), Stage::output);
     sort_along_curve(made.splats, region.frame);
     const TileFrame frame = choose_frame(made.splats, region.frame);
     output.splats = SplatTile(frame, made.splats);

@@ -2,7 +2,10 @@
 
 #include "core/class_map.hpp"
 #include "splat/splat_params.hpp"
+#include "splat/stage_times.hpp"
 #include "tiling/tile_processor.hpp"
+
+#include <memory>
 
 namespace citysplat::splat {
 
@@ -24,11 +27,14 @@ class SplatProcessor final : public tiling::TileProcessor {
 
     const SplatParams& params() const { return params_; }
     const tiling::Calibration& calibration() const { return calibration_; }
+    /// Processor time that process() has spent so far, by stage.
+    const StageTimes& times() const { return *times_; }
 
   private:
     SplatParams params_;
     ClassMap classes_;
     tiling::Calibration calibration_;
+    std::unique_ptr<StageTimes> times_ = std::make_unique<StageTimes>();
 };
 
 }  // namespace citysplat::splat

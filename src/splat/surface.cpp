@@ -112,7 +112,11 @@ Surface find_surface(PointCloud& cloud, const NeighbourIndex& index, const Cover
         Worker& w = workers.local();
         w.points.resize(end - begin), w.moments.resize(end - begin), w.fits.resize(end - begin);
         std::iota(w.points.begin(), w.points.end(), static_cast<std::uint32_t>(begin));
-        find_moments(index, {w.points, surface.reach_class, settings.reaches}, w.moments, w.scratch);
+        {
+            const StageTimes::Timer timer(settings.times, Stage::plane_search);
+            find_moments(index, {w.points, surface.reach_class, settings.reaches}, w.moments, w.scratch);
+        }
+        const StageTimes::Timer timer(settings.times, Stage::planes);
         fit_planes(w.moments, w.fits);
         for (std::size_t i = begin; i < end; ++i) {
             const PlaneFit& fit = w.fits[i - begin];

@@ -42,8 +42,12 @@ void keep_core(const Generation& generation, const PointCloud& cloud, const Latt
 FirstGeneration generate_first(const tiling::Region& region, const ClassMap& classes,
                                const GenerationSettings& settings, const CancelToken& cancel) {
     FirstGeneration first;
-    first.cloud = make_point_cloud(region.frame, region.points, {}, classes);
-    first.generation = generate(first.cloud, {region.covered, !settings.resamples(), {}}, settings, cancel);
+    {
+        const StageTimes::Timer timer(settings.times, Stage::columns);
+        first.cloud = make_point_cloud(region.frame, region.points, {}, classes);
+    }
+    first.generation =
+        generate(first.cloud, {region.covered, !settings.resamples(), {}}, settings, cancel);
     first.decided_steps = decided_around(region.core, region.covered, first.cloud, first.generation);
     return first;
 }
@@ -77,7 +81,11 @@ TileSplats make_tile_splats(const tiling::Region& region, const ClassMap& classe
         first = {};
         resampled = centres.resample(region.core.widened(densities), mean_density, cancel);
     }
-    PointCloud cloud = make_point_cloud(region.frame, resampled.points, resampled.groups, classes);
+    PointCloud cloud;
+    {
+        const StageTimes::Timer timer(settings.times, Stage::columns);
+        cloud = make_point_cloud(region.frame, resampled.points, resampled.groups, classes);
+    }
     const LatticeBox covered = region.core.widened(complete);
     const Generation second = generate(cloud, {covered, true, resampled.discs}, settings, cancel);
     if (decided_around(region.core, covered, cloud, second) < 0) return {wider_halo(region, settings), {}};
