@@ -43,6 +43,14 @@ inline constexpr std::array<StageInfo, 11> kStages{{{"points along the curve", f
 class StageTimes {
   public:
     double seconds(Stage stage) const { return 1e-9 * static_cast<double>(of(stage).load()); }
+    double total_seconds() const {
+        return sum([](const StageInfo&) { return true; });
+    }
+    /// Part of the total that is neighbour search; 0 when nothing was done.
+    double search_share() const {
+        const double total = total_seconds();
+        return total > 0 ? sum([](const StageInfo& s) { return s.is_search; }) / total : 0;
+    }
 
     /// Adds the processor time of the calling thread from its construction to its end. Not nested.
     class Timer {
@@ -68,6 +76,13 @@ class StageTimes {
     };
 
   private:
+    template <class Counts>
+    double sum(const Counts& counts) const {
+        double s = 0;
+        for (std::size_t i = 0; i < kStages.size(); ++i)
+            if (counts(kStages[i])) s += seconds(static_cast<Stage>(i));
+        return s;
+    }
     std::atomic<std::uint64_t>& of(Stage s) { return ns_[static_cast<std::size_t>(s)]; }
     const std::atomic<std::uint64_t>& of(Stage s) const { return ns_[static_cast<std::size_t>(s)]; }
     std::array<std::atomic<std::uint64_t>, kStages.size()> ns_{};

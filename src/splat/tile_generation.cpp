@@ -46,8 +46,7 @@ FirstGeneration generate_first(const tiling::Region& region, const ClassMap& cla
         const StageTimes::Timer timer(settings.times, Stage::columns);
         first.cloud = make_point_cloud(region.frame, region.points, {}, classes);
     }
-    first.generation =
-        generate(first.cloud, {region.covered, !settings.resamples(), {}}, settings, cancel);
+    first.generation = generate(first.cloud, {region.covered, !settings.resamples(), {}}, settings, cancel);
     first.decided_steps = decided_around(region.core, region.covered, first.cloud, first.generation);
     return first;
 }

@@ -1,7 +1,9 @@
 #include "core/rng_hd.hpp"
 #include "splat/neighbour_search.hpp"
+#include "splat/plane_fit.hpp"
 #include "splat/point_cloud.hpp"
 
+#include <Eigen/Eigenvalues>
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -86,13 +88,18 @@ void check_against_brute_force(const PointCloud& c, std::span<const Reach> reach
         REQUIRE(lists.reach2[q] == expected.reach2);
         REQUIRE(moments[q].reach2 == expected.reach2);
         REQUIRE(moments[q].count == static_cast<std::int32_t>(expected.points.size()));
-        std::int64_t sx = 0, sxx = 0, sxy = 0, syz = 0, szz = 0;
+        std::int64_t sx = 0, sy = 0, sz = 0, sxx = 0, syy = 0, szz = 0, sxy = 0, sxz = 0, syz = 0;
         for (const std::uint32_t p : expected.points) {
             const std::int64_t dx = c.x[p] - c.x[queries[q]], dy = c.y[p] - c.y[queries[q]],
                                dz = c.z[p] - c.z[queries[q]];
-            sx += dx, sxx += dx * dx, sxy += dx * dy, syz += dy * dz, szz += dz * dz;
+            sx += dx, sy += dy, sz += dz, sxx += dx * dx, syy += dy * dy, szz += dz * dz;
+            sxy += dx * dy, sxz += dx * dz, syz += dy * dz;
         }
         REQUIRE(moments[q].sum_x == static_cast<double>(sx));
+        REQUIRE(moments[q].sum_y == static_cast<double>(sy));
+        REQUIRE(moments[q].sum_z == static_cast<double>(sz));
+        REQUIRE(moments[q].sum_yy == static_cast<double>(syy));
+        REQUIRE(moments[q].sum_xz == static_cast<double>(sxz));
         REQUIRE(moments[q].sum_xx == static_cast<double>(sxx));
         REQUIRE(moments[q].sum_xy == static_cast<double>(sxy));
         REQUIRE(moments[q].sum_yz == static_cast<double>(syz));
@@ -156,4 +163,40 @@ TEST_CASE("places far from the frame and far apart keep distances exact") {
         return at(base + pick(i, 0, 0, 50000), base + pick(i, 1, 0, 50000), pick(i, 2, 0, 50000));
     });
     check_against_brute_force(c, kReaches, 5);
+}
+
+TEST_CASE("normals of searched neighbourhoods are those of a double-precision reference") {
+    // A tilted plane with noise, a slab, and a bent surface; covariances about the mean, solved by Eigen.
+    const auto c = cloud_of(6000, [](std::uint64_t i) {
+        const std::int32_t u = pick(i, 0, 0, 12000), v = pick(i, 1, 0, 12000), noise = pick(i, 2, -60, 60);
+        if (i % 3 == 0) return at(u, v, (u + 2 * v) / 5 + noise);
+        if (i % 3 == 1) return at(20000 + noise, 20000 + u / 3, v / 4);
+        return at(40000 + u, v, static_cast<std::int32_t>(std::int64_t{u} * u / 30000) + noise / 4);
+    });
+    const NeighbourIndex index(c.x, c.y, c.z, c.rank);
+    const Reach reach{40, 4000};
+    const std::vector<std::uint8_t> reach_class(c.size(), 0);
+    std::vector<std::uint32_t> queries(c.size());
+    std::iota(queries.begin(), queries.end(), 0u);
+    std::vector<Moments> moments(c.size());
+    std::vector<PlaneFit> fits(c.size());
+    SearchScratch scratch;
+    find_moments(index, {queries, reach_class, {&reach, 1}}, moments, scratch);
+    fit_planes(moments, fits);
+    for (std::size_t q = 0; q < c.size(); q += 7) {
+        const Found found = brute_force(c, q, reach);
+        const auto n = static_cast<double>(found.points.size());
+        Vec3d mean{0, 0, 0};
+        for (const std::uint32_t p : found.points) mean = mean + Vec3d{c.x[p] / n, c.y[p] / n, c.z[p] / n};
+        Eigen::Matrix3d covariance = Eigen::Matrix3d::Zero();
+        for (const std::uint32_t p : found.points) {
+            const Eigen::Vector3d d(c.x[p] - mean.x, c.y[p] - mean.y, c.z[p] - mean.z);
+            covariance += d * d.transpose();
+        }
+        const Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d> solver(covariance);
+        if (fits[q].shape != PlaneFit::Shape::plane) continue;
+        if (solver.eigenvalues()(1) < 1.05 * solver.eigenvalues()(0)) continue;  // no direction stands out
+        const Eigen::Vector3d normal(fits[q].normal.x, fits[q].normal.y, fits[q].normal.z);
+        REQUIRE(normal.cross(solver.eigenvectors().col(0)).norm() < 0.01 / 57.3);
+    }
 }

@@ -75,13 +75,46 @@ TEST_CASE("degenerate clouds give a defined model without a NaN") {
     }
 }
 
-TEST_CASE("a crowd of points in a centimetre does not take forever") {
+namespace {
+
+/// Random places in a cube of one centimetre.
+std::vector<WorldPoint> crowd_of(std::uint64_t n) {
     std::vector<WorldPoint> crowd;
-    for (std::uint64_t i = 0; i < 60'000; ++i)
+    for (std::uint64_t i = 0; i < n; ++i)
         crowd.push_back(at(static_cast<std::int64_t>(rng::bits(1, i) % 82),
                            static_cast<std::int64_t>(rng::bits(2, i) % 82),
                            static_cast<std::int64_t>(rng::bits(3, i) % 82)));
-    require_sane(build_whole(crowd));
+    return crowd;
+}
+
+}  // namespace
+
+TEST_CASE("a crowd of points in a centimetre does not take forever") {
+    require_sane(build_whole(crowd_of(60'000)));
+}
+
+TEST_CASE("a million points in a centimetre are built by every method", "[slow]") {
+    const auto crowd = crowd_of(1'000'000);
+    for (const Method method : {Method::basic, Method::adaptive, Method::descriptors}) {
+        SplatParams params;
+        params.method = method;
+        INFO(to_string(method));
+        require_sane(build_whole(crowd, params));
+    }
+}
+
+TEST_CASE("stages book the time that tiles take") {
+    const MemoryCity city(test::small_street(5, 150, 5));
+    SplatProcessor processor(SplatParams{}, ClassMap::load("synthetic"));
+    Progress quiet;
+    processor.set_calibration(processor.calibrate(city, CancelToken(), quiet));
+    CHECK(processor.times().total_seconds() == 0);
+    CHECK(processor.times().search_share() == 0);
+    processor.process(city.read(city.bounds(), processor.initial_halo_steps()), CancelToken());
+    CHECK(processor.times().seconds(Stage::plane_search) > 0);
+    CHECK(processor.times().seconds(Stage::growth) > 0);
+    CHECK(processor.times().search_share() > 0);
+    CHECK(processor.times().search_share() < 1);
 }
 
 TEST_CASE("normals point to the sensor, labels and intensities are those of the points") {

@@ -56,6 +56,17 @@ void build(const bench::PointStore& store, const splat::SplatProcessor& processo
     });
 }
 
+void print_stages(const splat::StageTimes& times, double points) {
+    for (std::size_t i = 0; i < splat::kStages.size(); ++i) {
+        const double s = times.seconds(static_cast<splat::Stage>(i));
+        if (s > 0)
+            std::printf("    %-24s %8.2f s of CPU  %6.3f us a point\n",
+                        std::string(splat::kStages[i].name).c_str(), s, 1e6 * s / points);
+    }
+    std::printf("    neighbour search is %.0f %% of %.2f s\n", 100 * times.search_share(),
+                times.total_seconds());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -100,5 +111,6 @@ int main(int argc, char** argv) {
                 static_cast<double>(totals.splats) / n, c.mean_radius_m, c.mean_error_m, c.mean_density,
                 to_metres(processor.initial_halo_steps()), static_cast<double>(totals.points_with_halo) / n,
                 static_cast<unsigned long long>(totals.widened));
+            print_stages(processor.times(), n);
         }
 }

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <malloc.h>
 #include <memory>
 #include <string>
@@ -170,6 +171,30 @@ std::string to_text(const tiling::BuildReport& r, const BuildFlags& flags) {
            format_bytes(peak_rss_bytes()) + "\n";
 }
 
+/// Where the tiles' processor time went, and how much of it was neighbour search.
+json stages_json(const splat::StageTimes& times) {
+    json stages = json::object();
+    for (std::size_t i = 0; i < splat::kStages.size(); ++i)
+        stages[std::string(splat::kStages[i].name)] = times.seconds(static_cast<splat::Stage>(i));
+    return {{"stages", stages}, {"neighbour_search_share", times.search_share()}};
+}
+
+std::string stages_text(const splat::StageTimes& times) {
+    std::string text = "processor time of the tiles:";
+    const double total = times.total_seconds();
+    for (std::size_t i = 0; i < splat::kStages.size(); ++i) {
+        const double s = times.seconds(static_cast<splat::Stage>(i));
+        std::array<char, 96> line{};
+        std::snprintf(line.data(), line.size(), "\n  %-24s %9.2f s  %4.1f %%",
+                      std::string(splat::kStages[i].name).c_str(), s, total > 0 ? 100 * s / total : 0.0);
+        text += line.data();
+    }
+    std::array<char, 64> share{};
+    std::snprintf(share.data(), share.size(), "\n  neighbour search in all %20.1f %%",
+                  100 * times.search_share());
+    return text + share.data();
+}
+
 void run(Context& context, const BuildFlags& flags) {
     // Tiles are large and short-lived: give their memory back to the system when they are done.
     ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
@@ -205,7 +230,10 @@ void run(Context& context, const BuildFlags& flags) {
     if (flags.explain)
         for (const auto& e : report.explanations)
             context.say("tile " + e.tile.text() + ": " + tiling::text_of(e.reason));
-    context.result(to_json(report, flags.explain), to_text(report, flags));
+    if (report.tiles_built > 0) context.detail(stages_text(processor.times()));
+    json result = to_json(report, flags.explain);
+    result["tile_cpu_seconds"] = stages_json(processor.times());
+    context.result(result, to_text(report, flags));
     if (!report.failures.empty()) {
         for (const auto& failure : report.failures)
             context.warn("tile " + failure.tile.text() + " failed: " + failure.message);
