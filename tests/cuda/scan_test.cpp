@@ -8,8 +8,10 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <string>
+#include <thread>
 
 using namespace citysplat;
 using namespace citysplat::sim;
@@ -344,6 +346,42 @@ TEST_CASE("a scan of no tiles has no returns", "[gpu]") {
             return r.status == RayStatus::none && r.tile == kNoTile && r.range_m == 30.0f;
         }));
     }
+}
+
+TEST_CASE("threads fire scans at once without disturbing each other", "[gpu]") {
+    const MemoryCity city(test::street(kEast, kNorth, 20, 0.6), 16);
+    Rig rig;
+    std::vector<TracerTilePtr> tiles;
+    for (std::uint32_t i = 0; i < city.tiles().size(); ++i)
+        tiles.push_back(rig.tracer->load(i, city.load(i)));
+    const TileSetPtr set = rig.tracer->bind(tiles);
+    const std::vector<Sensor> all = sensors();
+    const auto scan = [&](std::size_t which) {
+        const SensorRun run = run_of(all[which], which % 2 ? 5 : 1, true);
+        std::vector<Firing> list;
+        const ScanRays rays(run, drive(), which, 100.1, plan_firings(run.sensor, which, list));
+        const ScanView view = rays.view();
+        std::vector<Return> returns(rays.size());
+        RayBatch scratch;
+        rig.tracer->scan(*set, {view, 0, rays.size()}, scratch, returns);
+        return returns;
+    };
+    std::vector<std::vector<Return>> expected;
+    for (std::size_t which = 0; which < all.size(); ++which) expected.push_back(scan(which));
+    std::atomic<std::size_t> wrong{0};
+    std::vector<std::thread> threads;
+    for (std::size_t t = 0; t < 4; ++t)
+        threads.emplace_back([&, t] {
+            for (std::size_t round = 0; round < 2 * all.size(); ++round) {
+                const std::size_t which = (t + round) % all.size();
+                const auto returns = scan(which);
+                wrong +=
+                    returns.size() != expected[which].size() ||
+                    std::memcmp(returns.data(), expected[which].data(), returns.size() * sizeof(Return)) != 0;
+            }
+        });
+    for (std::thread& thread : threads) thread.join();
+    CHECK(wrong == 0);
 }
 
 TEST_CASE("whichever call to the device fails in a simulation, the error is told and nothing leaks",
