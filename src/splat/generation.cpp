@@ -13,24 +13,27 @@ GenerationSettings::GenerationSettings(const SplatParams& p, const tiling::Calib
     : params(p), times(stage_times) {
     const double radius = calibration.mean_radius_m * static_cast<double>(kLatticePerMetre);
     const double error = calibration.mean_error_m * static_cast<double>(kLatticePerMetre);
-    const auto reach = [&](double factor) -> Reach {
-        const double k = std::floor(factor * p.neighbours + 0.5), r = std::floor(factor * radius + 0.5);
+    const auto reach = [&](double factor, double least_m) -> Reach {
+        const double least = least_m * static_cast<double>(kLatticePerMetre);
+        const double k = std::floor(factor * p.neighbours + 0.5);
+        const double r = std::floor(std::max(factor * radius, least) + 0.5);
         return {static_cast<std::int32_t>(std::max(3.0, k)),
                 static_cast<std::int32_t>(std::clamp(r, 1.0, double{kMaxReach}))};
     };
-    double widest = 1, largest_error = 1;
+    double widest = 1, widest_m = 0, largest_error = 1;
     for (std::size_t g = 0; g < p.group_factor.size(); ++g) {
-        reaches[g] = reach(p.group_factor[g]);
+        reaches[g] = reach(p.group_factor[g], p.least_reach_m[g]);
         error_steps[g] = p.error_factor[g] * error;
         lateral_noise_steps[g] = p.lateral_noise[g] * error;
         least_radius_steps[g] =
             p.least_points[g] == 1 ? p.least_radius_m * static_cast<double>(kLatticePerMetre) : 0;
         widest = std::max(widest, p.group_factor[g]);
+        widest_m = std::max(widest_m, p.least_reach_m[g]);
         largest_error = std::max(largest_error, p.error_factor[g]);
     }
-    reaches[kPlainReach] = reach(1);
+    reaches[kPlainReach] = reach(1, 0);
     error_steps[kPlainReach] = error;
-    reaches[kWidestReach] = reach(widest);
+    reaches[kWidestReach] = reach(widest, widest_m);
     error_steps[kWidestReach] = largest_error * error;
     mean_radius_steps = reaches[kPlainReach].radius;
 }

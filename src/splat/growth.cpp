@@ -133,6 +133,7 @@ double Grower::narrow_radius(std::uint32_t seed, const MemberSums& sums) const {
 /// farthest member. That disc sticks out over edges by up to its radius, so it is then fitted to its members.
 Grower::Disc Grower::fit_disc(std::uint32_t seed, const MemberSums& sums) const {
     constexpr std::size_t kFewest = 4;  // with fewer points the spread says little
+    constexpr double kKept = 0.75;
     const Vec3d normal = vec_cast<double>(surface_.points[seed].normal);
     const Vec3d mean = sums.d * (1.0 / static_cast<double>(members_.size()));
     const Vec3d d = difference(surface_.points[seed], surface_.points[sums.last]);
@@ -143,6 +144,10 @@ Grower::Disc Grower::fit_disc(std::uint32_t seed, const MemberSums& sums) const 
     if (fill > 0 && (members_.size() >= kFewest || extent > 0)) {
         const double narrow = narrow_radius(seed, sums);
         if (std::isfinite(narrow)) disc.centre = mean, disc.radius = std::min(grown, fill * narrow);
+        // Between few discs the mean lies between them: what the first disc covered stays covered.
+        const Vec3d aside = disc.centre - normal * dot(normal, disc.centre);
+        if (extent > 0 && std::sqrt(dot(aside, aside)) + kKept * extent > disc.radius)
+            disc = {normal * dot(normal, mean), extent, grown};
     }
     disc.radius = std::max(disc.radius, settings_.least_radius_steps[group_of(seed)]);
     return disc;

@@ -51,6 +51,7 @@ SplatParams SplatParams::paper(Method method) {
             break;
     }
     p.error_factor = p.group_factor;
+    p.least_reach_m = {0, 0, 0, 0};
     p.suppression = 0.2;
     p.resample = method != Method::basic;
     p.resample_group = {true, true, true, true};
@@ -75,6 +76,7 @@ void SplatParams::validate() const {
     require(neighbours >= 3 && neighbours <= 200, "neighbours", "from 3 to 200");
     for (const double factor : group_factor)
         require(within(factor, 0.01, 5), "group_factor", "from 0.01 to 5");
+    for (const double reach : least_reach_m) require(within(reach, 0, 5), "least_reach_m", "from 0 to 5");
     for (const double factor : error_factor)
         require(within(factor, 0.01, 10), "error_factor", "from 0.01 to 10");
     require(within(smoothness, -1, 1), "smoothness", "from -1 to 1");
@@ -94,6 +96,7 @@ void SplatParams::validate() const {
 void SplatParams::add_to(Hasher& hasher) const {
     hasher.text(to_string(method)).number(neighbours);
     for (const double factor : group_factor) hasher.number(factor);
+    for (const double reach : least_reach_m) hasher.number(reach);
     for (const double factor : error_factor) hasher.number(factor);
     hasher.number(smoothness).number(suppression).number(denoise_sigmas).number(resample);
     for (const bool takes_part : resample_group) hasher.number(takes_part);

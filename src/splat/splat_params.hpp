@@ -26,7 +26,10 @@ struct SplatParams {
     Method method = Method::adaptive;
     int neighbours = 40;                                       ///< K
     std::array<double, 4> group_factor{1.5, 1.0, 0.33, 0.25};  ///< on K and R̄
-    std::array<double, 4> error_factor{3.0, 3.0, 3.0, 3.0};    ///< on Ē
+    /// Balls are not smaller than this, if they hold no more than K points: R̄ follows the densest part of a
+    /// survey, the width of what is flat does not.
+    std::array<double, 4> least_reach_m{0.15, 0.15, 0, 0};
+    std::array<double, 4> error_factor{3.0, 3.0, 3.0, 3.0};  ///< on Ē
     double smoothness = 0.6;  ///< β: least cosine between the normals of a splat and of a point it takes in
     /// α: points within α·r of a splat's seed, and within α·r of its centre, start no splat of their own.
     double suppression = 0.6;
