@@ -343,6 +343,9 @@ class EmbreeTracer final : public Tracer {
         width_ = device_->has(RTC_DEVICE_PROPERTY_NATIVE_RAY16_SUPPORTED)  ? 16
                  : device_->has(RTC_DEVICE_PROPERTY_NATIVE_RAY8_SUPPORTED) ? 8
                                                                            : 4;
+        // Once: finding out about the CPU takes microseconds, on virtual machines many.
+        meet_closest_ = leaf_function<ClosestLanes>(width_, options_.simd);
+        meet_nearest_ = leaf_function<NearestLanes>(width_, options_.simd);
     }
 
     std::string name() const override {
@@ -395,8 +398,8 @@ class EmbreeTracer final : public Tracer {
         rtcInitIntersectContext(&context.embree);
         context.embree.flags = RTC_INTERSECT_CONTEXT_FLAG_COHERENT;
         context.width = width_;
-        context.meet_closest = leaf_function<ClosestLanes>(width_, options_.simd);
-        context.meet_nearest = leaf_function<NearestLanes>(width_, options_.simd);
+        context.meet_closest = meet_closest_;
+        context.meet_nearest = meet_nearest_;
         return context;
     }
 
@@ -409,6 +412,8 @@ class EmbreeTracer final : public Tracer {
     EmbreeOptions options_;
     std::shared_ptr<Device> device_;
     unsigned width_;
+    LeafFunction<ClosestLanes> meet_closest_;
+    LeafFunction<NearestLanes> meet_nearest_;
 };
 
 template <unsigned kWidth>

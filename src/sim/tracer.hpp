@@ -75,7 +75,7 @@ class Tracer {
 struct EmbreeOptions {
     std::string isa;   ///< "", or the widest instruction set Embree may use: "sse4.2", "avx2", …
     bool simd = true;  ///< false: the scalar disc test, for comparison
-    unsigned splats_per_leaf = 4;  ///< consecutive splats under one box of the hierarchy
+    unsigned splats_per_leaf = 1;  ///< consecutive splats under one box of the hierarchy
 };
 std::unique_ptr<Tracer> make_embree_tracer(const EmbreeOptions& options = {});
 
