@@ -7,36 +7,43 @@
 #include "splat/tile_generation.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
-#include <numeric>
+#include <memory>
 
 namespace citysplat::splat {
 namespace {
 
-constexpr std::int64_t kCellSteps = 4 * kLatticePerMetre;
-constexpr double kSampleBudget_points = 3e5;
-constexpr std::uint64_t kDensityShare = 2;  ///< one cell of the sample in two measures the density
+/// Means over a city are taken over a sample, chosen by hash. Density differs by orders of magnitude between
+/// places (a standstill, a far façade), so the sample must have many places and few points of each.
+constexpr std::int64_t kCell_m = 2;
+constexpr double kRadiusCells = 600;   ///< places read for R̄ and Ē, on average; all when there are fewer
+constexpr double kRadiusPoints = 3e5;  ///< points of them that are asked
+constexpr double kDensityCells = 40;   ///< places where splats are made for δ̄
 
 using tiling::RegionReader;
 
 struct Cell {
-    std::int64_t ix, iy;
+    std::int64_t ix, iy, size_steps;
     LatticeBox box() const {
-        return {ix * kCellSteps, iy * kCellSteps, (ix + 1) * kCellSteps, (iy + 1) * kCellSteps};
+        return {ix * size_steps, iy * size_steps, (ix + 1) * size_steps, (iy + 1) * size_steps};
     }
-    std::uint64_t hash(std::uint64_t purpose) const {
-        return rng::key(rng::key(rng::key(0xca11b8a7e, purpose), static_cast<std::uint64_t>(ix)),
-                        static_cast<std::uint64_t>(iy));
+    /// In [0, 1).
+    double place() const {
+        const std::uint64_t key = rng::key(rng::key(0xca11b8a7e, static_cast<std::uint64_t>(size_steps)),
+                                           static_cast<std::uint64_t>(ix));
+        return rng::uniform(key, static_cast<std::uint64_t>(iy));
     }
 };
 
-/// Cells with points in them whose hash is below `share`, in order. Whole blocks without points are skipped.
-std::vector<Cell> choose_cells(const RegionReader& reader, double share) {
+/// Cells of `size_m` whose hash is below `share` and in which there may be points, in order. Whole blocks
+/// without points are skipped.
+std::vector<Cell> choose_cells(const RegionReader& reader, std::int64_t size_m, double share) {
     constexpr std::int64_t kBlock = 64;
     const LatticeBox b = reader.bounds();
     std::vector<Cell> cells;
-    const std::int64_t block_steps = kBlock * kCellSteps;
+    const std::int64_t size_steps = size_m * kLatticePerMetre, block_steps = kBlock * size_steps;
     for (std::int64_t by = floor_div(b.min_y, block_steps); by * block_steps < b.max_y; ++by)
         for (std::int64_t bx = floor_div(b.min_x, block_steps); bx * block_steps < b.max_x; ++bx) {
             const LatticeBox block{bx * block_steps, by * block_steps, (bx + 1) * block_steps,
@@ -44,27 +51,38 @@ std::vector<Cell> choose_cells(const RegionReader& reader, double share) {
             if (reader.count_at_most(block) == 0) continue;
             for (std::int64_t iy = by * kBlock; iy < (by + 1) * kBlock; ++iy)
                 for (std::int64_t ix = bx * kBlock; ix < (bx + 1) * kBlock; ++ix) {
-                    const Cell cell{ix, iy};
-                    const double place = static_cast<double>(cell.hash(0) >> 11) * 0x1.0p-53;
-                    if (place < share && cell.box().intersects(b) && reader.count_at_most(cell.box()) > 0)
+                    const Cell cell{ix, iy, size_steps};
+                    if (cell.place() < share && cell.box().intersects(b) &&
+                        reader.count_at_most(cell.box()) > 0)
                         cells.push_back(cell);
                 }
         }
     return cells;
 }
 
-/// The points of a cell that answer, with everything within `halo` of them.
+/// Keeps the cells whose hash is below `share`, and always the first of them by hash.
+void keep(std::vector<Cell>& cells, double share) {
+    const auto first = std::min_element(cells.begin(), cells.end(),
+                                        [](const Cell& a, const Cell& b) { return a.place() < b.place(); });
+    if (first != cells.end()) share = std::max(share, std::nextafter(first->place(), 1.0));
+    std::erase_if(cells, [share](const Cell& cell) { return cell.place() >= share; });
+}
+
+/// A share of the points of a cell, by hash of their place, with everything within `halo` of the cell.
 struct CellCloud {
     PointCloud cloud;
     std::vector<std::uint32_t> queries;
 };
-CellCloud read_cell(const RegionReader& reader, const Cell& cell, std::int64_t halo,
+CellCloud read_cell(const RegionReader& reader, const Cell& cell, double share, std::int64_t halo,
                     const ClassMap& classes) {
     const tiling::Region region = reader.read(cell.box(), halo);
     CellCloud c{make_point_cloud(region.frame, region.points, {}, classes), {}};
     for (std::size_t i = 0; i < c.cloud.size(); ++i) {
         const LatticePoint p = c.cloud.world(i);
-        if (region.core.contains(p.x, p.y)) c.queries.push_back(static_cast<std::uint32_t>(i));
+        const std::uint64_t key =
+            rng::key(rng::key(0x9a3b1e, static_cast<std::uint64_t>(p.x)), static_cast<std::uint64_t>(p.y));
+        if (region.core.contains(p.x, p.y) && rng::uniform(key, static_cast<std::uint64_t>(p.z)) < share)
+            c.queries.push_back(static_cast<std::uint32_t>(i));
     }
     return c;
 }
@@ -81,16 +99,21 @@ constexpr double kParts = 64;
 
 std::uint64_t in_parts(double steps) { return static_cast<std::uint64_t>(steps * kParts + 0.5); }
 
-void add_radii(const CellCloud& c, const Reach& reach, Sum& sum) {
+/// False when a neighbourhood reaches beyond what was read around the cell.
+bool add_radii(const CellCloud& c, const Reach& reach, std::int64_t halo, Sum& sum) {
     const NeighbourIndex index(c.cloud.x, c.cloud.y, c.cloud.z, c.cloud.rank);
     const std::vector<std::uint8_t> reach_class(c.cloud.size(), 0);
     std::vector<Moments> moments(c.queries.size());
     SearchScratch scratch;
     find_moments(index, {c.queries, reach_class, {&reach, 1}}, moments, scratch);
     std::uint64_t total = 0;
-    for (const Moments& m : moments) total += in_parts(std::sqrt(static_cast<double>(m.reach2)));
+    for (const Moments& m : moments) {
+        if (halo < reach.radius && std::int64_t{m.reach2} >= halo * halo) return false;
+        total += in_parts(std::sqrt(static_cast<double>(m.reach2)));
+    }
     sum.total += total;
     sum.count += moments.size();
+    return true;
 }
 
 void add_errors(const CellCloud& c, const Reach& reach, Sum& sum) {
@@ -119,22 +142,38 @@ void add_errors(const CellCloud& c, const Reach& reach, Sum& sum) {
     sum.count += lists.point.size();
 }
 
+/// Number of splats by density; the last stands for all above.
+using DensityCounts = std::array<std::atomic<std::uint64_t>, 1024>;
+
 /// Densities of the splats whose centre lies in the cell; reads again with a wider halo until they are
 /// certain.
 void add_densities(const RegionReader& reader, const Cell& cell, const ClassMap& classes,
-                   const GenerationSettings& settings, const CancelToken& cancel, Sum& sum) {
+                   const GenerationSettings& settings, const CancelToken& cancel, DensityCounts& counts) {
     const std::int64_t needed = settings.largest_shift() + std::int64_t{settings.mean_radius_steps} + 1;
     for (std::int64_t halo = initial_halo(settings) / 2 + needed;; halo += halo / 2) {
         cancel.check();
         const tiling::Region region = reader.read(cell.box(), halo);
         const FirstGeneration first = generate_first(region, classes, settings, cancel);
         if (first.decided_steps < needed) continue;
-        const SplatCentres centres(first.generation, first.cloud, settings);
-        const auto density = centres.sum_densities(cell.box(), cancel);
-        sum.total += density.density;
-        sum.count += density.centres;
+        SplatCentres(first.generation, first.cloud, settings).count_densities(cell.box(), counts, cancel);
         return;
     }
+}
+
+/// The density that half of the balls of radius R̄ around splats do not reach, where a ball with δ splats in
+/// it counts once, not δ times. The paper takes the mean over splats; in a city that is the density of its
+/// most crowded corner (docs/adr/0303).
+double typical_density(const DensityCounts& counts) {
+    double balls = 0, below = 0;
+    for (std::size_t d = 1; d < counts.size(); ++d)
+        balls += static_cast<double>(counts[d]) / static_cast<double>(d);
+    for (std::size_t d = 1; d < counts.size(); ++d) {
+        const double here = static_cast<double>(counts[d]) / static_cast<double>(d);
+        if (here > 0 && below + here >= balls / 2)
+            return static_cast<double>(d) - 0.5 + (balls / 2 - below) / here;
+        below += here;
+    }
+    return 0;
 }
 
 }  // namespace
@@ -153,21 +192,25 @@ tiling::Calibration measure_calibration(const SplatParams& params, const ClassMa
         });
     };
 
+    // Occupied area is counted coarsely: to look into a cell means to open its archives.
+    constexpr std::int64_t kCoarse_m = 16;
+    const double coarse = static_cast<double>(choose_cells(reader, kCoarse_m, 1).size());
+    const double all_cells = coarse * (kCoarse_m * kCoarse_m / (kCell_m * kCell_m));
     const auto cap = static_cast<std::int32_t>(to_lattice(params.radius_cap_m));
-    Sum radius;
+    double cell_share = std::min(1.0, kRadiusCells / all_cells), point_share = 1;
     std::vector<Cell> cells;
-    // A cloud crowded into few cells may have none of them chosen at first.
-    for (double share = kSampleBudget_points / static_cast<double>(points); radius.count == 0; share *= 2) {
-        std::vector<Cell> chosen = choose_cells(reader, share);
-        std::vector<std::uint8_t> has_points(chosen.size());
-        for_each_cell("measuring neighbourhoods", chosen, [&](std::size_t i) {
-            const CellCloud c = read_cell(reader, chosen[i], cap, classes);
-            has_points[i] = !c.queries.empty();
-            add_radii(c, {params.neighbours, cap}, radius);
+    Sum radius;
+    // A cloud crowded into few places may have none of them chosen at first.
+    for (;; cell_share = std::min(1.0, 4 * cell_share)) {
+        cells = choose_cells(reader, kCell_m, cell_share);
+        point_share = kRadiusPoints / (cell_share * static_cast<double>(points));
+        for_each_cell("measuring neighbourhoods", cells, [&](std::size_t i) {
+            for (std::int64_t halo = cap / 4;; halo *= 2)
+                if (add_radii(read_cell(reader, cells[i], point_share, halo, classes),
+                              {params.neighbours, cap}, halo, radius))
+                    return;
         });
-        for (std::size_t i = 0; i < chosen.size(); ++i)
-            if (has_points[i]) cells.push_back(chosen[i]);
-        if (share > 1) break;
+        if (radius.count > 0 || cell_share == 1) break;
     }
     result.samples = radius.count;
     result.mean_radius_m = radius.mean() / kParts * kLatticeStep_m;
@@ -175,21 +218,18 @@ tiling::Calibration measure_calibration(const SplatParams& params, const ClassMa
     const Reach plain = GenerationSettings(params, result).reaches[kPlainReach];
     Sum error;
     for_each_cell("measuring errors", cells, [&](std::size_t i) {
-        add_errors(read_cell(reader, cells[i], plain.radius, classes), plain, error);
+        add_errors(read_cell(reader, cells[i], point_share, plain.radius, classes), plain, error);
     });
     result.mean_error_m = error.mean() / kParts * kLatticeStep_m;
 
     if (GenerationSettings(params, result).resamples()) {
-        std::vector<Cell> some;
-        for (const Cell& cell : cells)
-            if (cell.hash(1) % kDensityShare == 0) some.push_back(cell);
-        if (some.empty()) some = cells;
         const GenerationSettings settings(params, result);
-        Sum density;
-        for_each_cell("measuring densities", some, [&](std::size_t i) {
-            add_densities(reader, some[i], classes, settings, cancel, density);
+        keep(cells, cell_share * (kDensityCells / kRadiusCells));
+        const auto counts = std::make_unique<DensityCounts>();
+        for_each_cell("measuring densities", cells, [&](std::size_t i) {
+            add_densities(reader, cells[i], classes, settings, cancel, *counts);
         });
-        result.mean_density = density.mean();
+        result.mean_density = typical_density(*counts);
     }
     return result;
 }

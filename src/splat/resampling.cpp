@@ -106,13 +106,11 @@ void SplatCentres::visit_neighbourhoods(const LatticeBox& box, const CancelToken
     });
 }
 
-SplatCentres::DensitySum SplatCentres::sum_densities(const LatticeBox& box, const CancelToken& cancel) const {
-    std::atomic<std::uint64_t> density{0}, centres{0};
+void SplatCentres::count_densities(const LatticeBox& box, std::span<std::atomic<std::uint64_t>> counts,
+                                   const CancelToken& cancel) const {
     visit_neighbourhoods(box, cancel, [&](std::size_t, const std::vector<Neighbour>& neighbours) {
-        density += neighbours.size();
-        ++centres;
+        ++counts[std::min(neighbours.size(), counts.size() - 1)];
     });
-    return {density, centres};
 }
 
 bool SplatCentres::may_join(const Centre& a, const Centre& b) const {

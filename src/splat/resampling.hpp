@@ -2,6 +2,7 @@
 
 #include "splat/generation.hpp"
 
+#include <atomic>
 #include <span>
 #include <vector>
 
@@ -31,11 +32,9 @@ class SplatCentres {
                              const CancelToken& cancel) const;
 
     /// The density of a centre is the number of splats within R̄ of it, itself included; splats of the
-    /// non-surface group neither have one nor count. Sum and number over the centres inside `box`.
-    struct DensitySum {
-        std::uint64_t density = 0, centres = 0;
-    };
-    DensitySum sum_densities(const LatticeBox& box, const CancelToken& cancel) const;
+    /// non-surface group neither have one nor count. Adds the centres inside `box` to counts by density.
+    void count_densities(const LatticeBox& box, std::span<std::atomic<std::uint64_t>> counts,
+                         const CancelToken& cancel) const;
 
   private:
     struct Centre {

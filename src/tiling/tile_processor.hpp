@@ -44,7 +44,7 @@ class RegionReader {
 struct Calibration {
     double mean_radius_m = 0;   ///< R̄
     double mean_error_m = 0;    ///< Ē
-    double mean_density = 0;    ///< δ̄
+    double mean_density = 0;    ///< δ̄: typical number of splats within R̄ of a splat
     std::uint64_t samples = 0;  ///< points the means were taken over
     friend bool operator==(const Calibration&, const Calibration&) = default;
 };

@@ -2,8 +2,11 @@
 #include "memory_city.hpp"
 #include "splat/splat_processor.hpp"
 #include "tiling/city_checks.hpp"
+#include "tiling/city_reader.hpp"
 
 #include <catch2/catch.hpp>
+
+#include <cmath>
 
 using namespace citysplat;
 using namespace citysplat::splat;
@@ -61,4 +64,56 @@ TEST_CASE("garbage beyond core and halo changes no splat of a tile") {
         INFO(to_string(method));
         test::check_non_interference(splat_maker(method, 30));
     }
+}
+
+namespace {
+
+/// Splats of a street that begins at (x, y), made with these means, and how far those of the road are from
+/// it.
+struct Made {
+    tiling::Calibration means;
+    std::uint64_t splats = 0;
+    double road_rms_m = 0;
+};
+Made make_at(double x, double y, double length, const std::optional<tiling::Calibration>& means = {}) {
+    test::CityMaker maker = splat_maker(Method::adaptive, 100);
+    maker.trajectory = false;  // it does not come along
+    test::Drive d(maker);
+    d.put("a.cloud", maker.street(1, x, y, length));
+    const tiling::BuildReport report = maker.build(d.city, d.options(), means);
+    Made made{report.calibration, report.splats, 0};
+    const tiling::CityReader city(d.city);
+    double sum = 0, count = 0;
+    for (std::size_t i = 0; i < city.tiles().size(); ++i) {
+        const SplatTile tile = city.load(i);
+        const double y0 = static_cast<double>(tile.frame().y_m) - (y + 20),
+                     z0 = static_cast<double>(tile.frame().z_m);
+        for (std::size_t k = 0; k < tile.size(); ++k) {
+            if (tile.label()[k] != 7) continue;
+            const Vec3d c = vec_cast<double>(tile.disc(k).centre);
+            const double error = z0 + c.z + 0.01 * (y0 + c.y) * (y0 + c.y);
+            sum += error * error;
+            ++count;
+        }
+    }
+    made.road_rms_m = std::sqrt(sum / count);
+    return made;
+}
+
+}  // namespace
+
+TEST_CASE("far from the origin a city is as good as near it", "[slow]") {
+    // Which points become splats is settled by hashes of their places, so any two places differ a little.
+    const Made first = make_at(0, 0, 150);
+    double splats[2] = {}, rms_m[2] = {};
+    for (int far = 0; far < 2; ++far)
+        for (int k = 0; k < 8; ++k) {
+            const Made made = make_at(far * 651'000 + 1000 * k, far * 6'861'000 + 700 * k, 150, first.means);
+            splats[far] += static_cast<double>(made.splats) / 8;
+            rms_m[far] += made.road_rms_m / 8;
+        }
+    CHECK(splats[0] > 20'000);
+    CHECK(splats[1] == Approx(splats[0]).epsilon(0.001));
+    CHECK(rms_m[0] < 0.01);
+    CHECK(rms_m[1] == Approx(rms_m[0]).epsilon(0.01));
 }
