@@ -25,10 +25,21 @@ std::string slurp(const std::filesystem::path& path) {
 
 struct Signal {
     int number = 0;
-    int delay_ms = 0;
+    std::filesystem::path once_exists;
 };
 
-Outcome run(const std::vector<std::string>& command, Signal signal) {
+/// Waits until the file is there, so that the program is surely at work, or the program has ended without it.
+void wait_for(const std::filesystem::path& file, pid_t child) {
+    siginfo_t ended{};
+    while (!std::filesystem::exists(file)) {
+        if (::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+            ended.si_pid)
+            return;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+}
+
+Outcome run(const std::vector<std::string>& command, const Signal& signal) {
     const TempDir dir;
     const std::string out = dir / "out", err = dir / "err";
     std::vector<char*> argv;
@@ -49,7 +60,7 @@ Outcome run(const std::vector<std::string>& command, Signal signal) {
         ::_exit(127);
     }
     if (signal.number) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(signal.delay_ms));
+        wait_for(signal.once_exists, child);
         ::kill(child, signal.number);
     }
     int status = 0;
@@ -71,8 +82,9 @@ std::string program() { return CITYSPLAT_PROGRAM; }
 
 Outcome citysplat(std::vector<std::string> arguments) { return run(with_program(std::move(arguments)), {}); }
 
-Outcome citysplat_with_signal(std::vector<std::string> arguments, int signal, int delay_ms) {
-    return run(with_program(std::move(arguments)), {signal, delay_ms});
+Outcome citysplat_with_signal(std::vector<std::string> arguments, int signal,
+                              const std::filesystem::path& once_exists) {
+    return run(with_program(std::move(arguments)), {signal, once_exists});
 }
 
 }  // namespace citysplat::test

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,8 @@ std::string program();
 /// The citysplat program of this build with these arguments.
 Outcome citysplat(std::vector<std::string> arguments);
 
-/// Starts citysplat, sends it `signal` after `delay_ms`, and waits for its end.
-Outcome citysplat_with_signal(std::vector<std::string> arguments, int signal, int delay_ms);
+/// Starts citysplat, sends it `signal` once that file is there, and waits for its end.
+Outcome citysplat_with_signal(std::vector<std::string> arguments, int signal,
+                              const std::filesystem::path& once_exists);
 
 }  // namespace citysplat::test
