@@ -132,7 +132,7 @@ class Builder {
         report_.partition_s = seconds_since(begin);
 
         begin = Clock::now();
-        points_.emplace(store_, sources_of(inputs_));
+        points_.emplace(store_, sources_of(*catalog_, inputs_));
         count_points();
         describe();
         calibrate();
@@ -155,14 +155,6 @@ class Builder {
             throw ResourceError("this build needs about " + format_bytes(report_.predicted_disk_bytes) +
                                 " in " + store_.paths().root().string() + ", which has " +
                                 format_bytes(free) + "; free some space and run the same command again");
-    }
-
-    std::vector<CitySource> sources_of(const std::vector<InputRow>& inputs) {
-        std::set<std::int64_t> ids;
-        for (const InputRow& input : inputs) ids.insert(input.source);
-        std::vector<CitySource> sources;
-        for (const std::int64_t id : ids) sources.push_back({catalog_->source(id), catalog_->segments(id)});
-        return sources;
     }
 
     void count_points() {
@@ -235,7 +227,7 @@ class Builder {
         if (latest_) {
             input.all_because = why_all();
             if (input.all_because != Reason::split) input.before = catalog_->tiles(latest_->id);
-            const CityPoints before(store_, sources_of(catalog_->inputs(latest_->id)));
+            const CityPoints before(store_, sources_of(*catalog_, catalog_->inputs(latest_->id)));
             input.changed = changed_sectors(before.sectors(), points_->sectors());
         }
         return make_plan(input);

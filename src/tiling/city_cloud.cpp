@@ -3,19 +3,13 @@
 #include "tiling/city_points.hpp"
 #include "tiling/city_reader.hpp"
 
-#include <set>
-
 namespace citysplat::tiling {
 
 namespace {
 
 std::vector<CitySource> sources_of(const CityPaths& paths, std::int64_t generation) {
     Catalog catalog = Catalog::open_to_read(paths.catalog());
-    std::set<std::int64_t> ids;
-    for (const InputRow& input : catalog.inputs(generation)) ids.insert(input.source);
-    std::vector<CitySource> sources;
-    for (const std::int64_t id : ids) sources.push_back({catalog.source(id), catalog.segments(id)});
-    return sources;
+    return tiling::sources_of(catalog, catalog.inputs(generation));
 }
 
 /// A block is a sector.

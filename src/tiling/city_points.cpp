@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 namespace citysplat::tiling {
 
@@ -41,6 +42,14 @@ std::int64_t frame_height_m(const Region& region) {
 }
 
 }  // namespace
+
+std::vector<CitySource> sources_of(Catalog& catalog, const std::vector<InputRow>& inputs) {
+    std::set<std::int64_t> ids;
+    for (const InputRow& input : inputs) ids.insert(input.source);
+    std::vector<CitySource> sources;
+    for (const std::int64_t id : ids) sources.push_back({catalog.source(id), catalog.segments(id)});
+    return sources;
+}
 
 CityPoints::CityPoints(const ObjectStore& store, std::vector<CitySource> sources)
     : store_(store), sources_(std::move(sources)) {

@@ -21,6 +21,9 @@ struct CitySource {
     std::vector<SegmentRow> segments;
 };
 
+/// The sources that these inputs are, each once.
+std::vector<CitySource> sources_of(Catalog& catalog, const std::vector<InputRow>& inputs);
+
 /// A sector is quarantined when it and its eight neighbours have fewer points than this, all sources
 /// together: a return from the far end of nowhere. The rule counts on the fixed sector grid, so that neither
 /// tile size nor the order or number of files can change it.
