@@ -14,6 +14,9 @@
 #include <cstdlib>
 #include <limits>
 #include <new>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/allocator_interface.h>
+#endif
 
 using namespace citysplat;
 using Catch::Contains;
@@ -25,14 +28,27 @@ namespace {
 
 std::atomic<std::size_t> largest_request{0};
 
-void* counted(std::size_t bytes) {
+void count(std::size_t bytes) {
     std::size_t before = largest_request.load();
     while (bytes > before && !largest_request.compare_exchange_weak(before, bytes)) {
     }
+}
+
+}  // namespace
+
+#ifdef __SANITIZE_ADDRESS__
+// The sanitizer has operators of its own, and tells of every request.
+namespace {
+const int installed = __sanitizer_install_malloc_and_free_hooks(
+    [](const volatile void*, std::size_t bytes) { count(bytes); }, [](const volatile void*) {});
+}
+#else
+namespace {
+void* counted(std::size_t bytes) {
+    count(bytes);
     if (void* memory = std::malloc(bytes)) return memory;
     throw std::bad_alloc();
 }
-
 }  // namespace
 
 void* operator new(std::size_t bytes) { return counted(bytes); }
@@ -41,6 +57,7 @@ void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+#endif
 
 namespace {
 
