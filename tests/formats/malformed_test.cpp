@@ -14,9 +14,6 @@
 #include <cstdlib>
 #include <limits>
 #include <new>
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/allocator_interface.h>
-#endif
 
 using namespace citysplat;
 using Catch::Contains;
@@ -37,7 +34,9 @@ void count(std::size_t bytes) {
 }  // namespace
 
 #ifdef __SANITIZE_ADDRESS__
-// The sanitizer has operators of its own, and tells of every request.
+// The sanitizer has operators of its own, and tells of every request. (gcc does not install its header.)
+extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*)(const volatile void*, std::size_t),
+                                                         void (*)(const volatile void*));
 namespace {
 const int installed = __sanitizer_install_malloc_and_free_hooks(
     [](const volatile void*, std::size_t bytes) { count(bytes); }, [](const volatile void*) {});
