@@ -1,9 +1,9 @@
 #include "datasets/city_scene.hpp"
 
 #include "core/error.hpp"
+#include "core/parallel.hpp"
 
 #include <embree3/rtcore.h>
-#include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
 #include <algorithm>
@@ -303,7 +303,7 @@ std::shared_ptr<const CityScene> BlockCache::scene(Cell centre, std::span<const 
             wanted[k] = found->second.block;
     // Isolated: a thread that waits for its blocks must not start unrelated work on top of them.
     tbb::this_task_arena::isolate([&] {
-        tbb::parallel_for(std::size_t{0}, cells.size(), [&](std::size_t k) {
+        parallel_for(cells.size(), [&](std::size_t k) {
             if (!wanted[k]) wanted[k] = factory_.make(cells[k]);
         });
         ++clock_;

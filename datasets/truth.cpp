@@ -1,8 +1,6 @@
 #include "datasets/truth.hpp"
 
-#include <tbb/blocked_range.h>
-#include <tbb/parallel_for.h>
-#include <tbb/parallel_sort.h>
+#include "core/parallel.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -55,14 +53,14 @@ struct Truth::Impl {
         const std::lock_guard lock(turn);
         std::vector<std::pair<CellRange, std::size_t>> order(count);
         for (std::size_t i = 0; i < count; ++i) order[i] = {CellRange::around(position_of(i), reach_m), i};
-        tbb::parallel_sort(order.begin(), order.end());
+        std::sort(order.begin(), order.end());
         for (std::size_t begin = 0; begin < count;) {
             const CellRange needed = order[begin].first;
             std::size_t end = begin;
             while (end < count && order[end].first == needed) ++end;
             const auto scene = cache.scene(needed.low, needed.cells());
-            tbb::parallel_for(tbb::blocked_range<std::size_t>(begin, end, 256), [&](const auto& range) {
-                for (std::size_t k = range.begin(); k < range.end(); ++k) answer(*scene, order[k].second);
+            parallel_ranges(end - begin, 256, [&](std::size_t from, std::size_t to) {
+                for (std::size_t k = begin + from; k < begin + to; ++k) answer(*scene, order[k].second);
             });
             begin = end;
         }
@@ -95,9 +93,9 @@ void Truth::nearest_at(std::span<const Vec3d> points, std::span<const double> gp
     assert(points.size() == gps_time.size());
     nearest(points, max_distance_m, out);
     constexpr double kActorReach_m = 4;
-    tbb::parallel_for(tbb::blocked_range<std::size_t>(0, points.size(), 256), [&](const auto& range) {
+    parallel_ranges(points.size(), 256, [&](std::size_t begin, std::size_t end) {
         std::vector<Actor> actors;
-        for (std::size_t i = range.begin(); i < range.end(); ++i) {
+        for (std::size_t i = begin; i < end; ++i) {
             const double time_s = gps_time[i] - Drive::kBegin_s;
             const Vec3d p = impl_->to_city(points[i]);
             Crowd crowd(impl_->actors, {p.x, p.y, kActorReach_m + max_distance_m}, {time_s, time_s});

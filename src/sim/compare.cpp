@@ -1,9 +1,9 @@
 #include "sim/compare.hpp"
 
+#include "core/parallel.hpp"
 #include "sim/point_columns.hpp"
 
 #include <nanoflann.hpp>
-#include <tbb/parallel_for.h>
 
 #include <algorithm>
 #include <cmath>
@@ -59,7 +59,7 @@ void scatter(std::span<const OpenCloud> clouds, PointColumns& columns, const cha
     Progress::Stage stage(progress, name, points, "points");
     for (const OpenCloud& open : clouds) {
         const auto file = open();
-        tbb::parallel_for(std::size_t{0}, file->block_count(), [&](std::size_t block) {
+        parallel_for(file->block_count(), [&](std::size_t block) {
             cancel.check();
             PointBatch batch;
             file->read_block(block, batch);
@@ -114,7 +114,7 @@ DistancesByClass cloud_to_cloud(std::span<const OpenCloud> simulated, std::span<
     Progress::Stage stage(progress, "compare", columns.size(), "columns");
     DistancesByClass result;
     std::mutex mutex;
-    tbb::parallel_for(std::size_t{0}, columns.size(), [&](std::size_t i) {
+    parallel_for(columns.size(), [&](std::size_t i) {
         cancel.check();
         const DistancesByClass part = compare_column(simulated_columns, reference_columns, columns[i]);
         stage.advance(1);

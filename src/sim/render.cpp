@@ -1,10 +1,9 @@
 #include "sim/render.hpp"
 
 #include "core/error.hpp"
+#include "core/parallel.hpp"
 #include "sim/shading.hpp"
 #include "sim/tile_frustum.hpp"
-
-#include <tbb/parallel_for.h>
 
 #include <algorithm>
 #include <atomic>
@@ -96,7 +95,7 @@ std::vector<std::vector<std::uint32_t>> split_by_budget(const tiling::TileSource
 TileSetPtr load(const tiling::TileSource& city, const Tracer& tracer, const std::vector<std::uint32_t>& tiles,
                 const CancelToken& cancel) {
     std::vector<TracerTilePtr> loaded(tiles.size());
-    tbb::parallel_for(std::size_t{0}, tiles.size(), [&](std::size_t i) {
+    parallel_for(tiles.size(), [&](std::size_t i) {
         cancel.check();
         loaded[i] = tracer.load(tiles[i], city.load(tiles[i]));
     });
@@ -167,7 +166,7 @@ class Renderer {
                 resident_ = load(city_, tracer_, passes_[p], cancel);
                 ++report_.passes;
             }
-            tbb::parallel_for(std::size_t{0}, band.blocks(), [&](std::size_t block) {
+            parallel_for(band.blocks(), [&](std::size_t block) {
                 if (cancel.requested()) return;
                 std::vector<Ray> rays;
                 for (std::size_t i = 0; i < band.padded_rays(); ++i)

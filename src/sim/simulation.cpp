@@ -2,10 +2,10 @@
 
 #include "core/bytes.hpp"
 #include "core/error.hpp"
+#include "core/parallel.hpp"
 #include "sim/itinerary.hpp"
 
 #include <tbb/enumerable_thread_specific.h>
-#include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
 #include <algorithm>
@@ -155,7 +155,7 @@ void for_each_batch(const Group& group, std::size_t batch, F f) {
     std::vector<std::size_t> begins{0};
     for (const ScanRays& rays : group.rays)
         begins.push_back(begins.back() + (rays.size() + batch - 1) / batch);
-    tbb::parallel_for(std::size_t{0}, begins.back(), [&](std::size_t i) {
+    parallel_for(begins.back(), [&](std::size_t i) {
         const auto scan =
             static_cast<std::size_t>(std::upper_bound(begins.begin(), begins.end(), i) - begins.begin()) - 1;
         const std::size_t first = (i - begins[scan]) * batch;
@@ -248,7 +248,7 @@ void Simulation::mark_missing(Group& group) {
 
 void Simulation::conclude(Group& group) {
     std::vector<Hash128> hashes(group.scans.size());
-    tbb::parallel_for(std::size_t{0}, group.scans.size(), [&](std::size_t i) {
+    parallel_for(group.scans.size(), [&](std::size_t i) {
         Scan& scan = group.scans[i];
         for (const Return& r : scan.returns) {
             scan.hits += r.status == RayStatus::hit;

@@ -1,9 +1,8 @@
 #pragma once
 
 #include "core/cancel.hpp"
+#include "core/parallel.hpp"
 
-#include <tbb/blocked_range.h>
-#include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
 #include <algorithm>
@@ -16,7 +15,7 @@ namespace citysplat::splat {
 template <class Body>
 void for_each_chunk(std::size_t n, std::size_t chunk, const CancelToken& cancel, const Body& body) {
     tbb::this_task_arena::isolate([&] {
-        tbb::parallel_for(std::size_t{0}, (n + chunk - 1) / chunk, [&](std::size_t c) {
+        parallel_for((n + chunk - 1) / chunk, [&](std::size_t c) {
             cancel.check();
             body(c * chunk, std::min(n, (c + 1) * chunk));
         });

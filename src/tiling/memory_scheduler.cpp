@@ -1,6 +1,7 @@
 #include "tiling/memory_scheduler.hpp"
 
-#include <tbb/parallel_for.h>
+#include "core/parallel.hpp"
+
 #include <tbb/task_arena.h>
 
 #include <algorithm>
@@ -45,8 +46,8 @@ void MemoryScheduler::Grant::exchange(std::uint64_t bytes) {
 void MemoryScheduler::run(std::span<const std::uint64_t> bytes,
                           const std::function<void(std::size_t, Grant&)>& work) {
     for (std::size_t i = 0; i < bytes.size(); ++i) waiting_.emplace(bytes[i], i);
-    tbb::parallel_for(
-        0, threads_, [&](int) { slot(work); }, tbb::simple_partitioner());
+    parallel_for(
+        static_cast<std::size_t>(threads_), [&](std::size_t) { slot(work); }, tbb::simple_partitioner());
     waiting_.clear();
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }

@@ -1,13 +1,12 @@
 #include "tiling/partition.hpp"
 
 #include "core/error.hpp"
+#include "core/parallel.hpp"
 #include "tiling/point_archive.hpp"
 #include "tiling/point_rules.hpp"
 #include "tiling/scatter.hpp"
 
 #include <tbb/enumerable_thread_specific.h>
-#include <tbb/parallel_for.h>
-#include <tbb/parallel_invoke.h>
 
 #include <algorithm>
 #include <limits>
@@ -129,8 +128,9 @@ void write_archive(Scatter& scatter, ArchiveWriter& archive, std::uint64_t budge
             ++end;
         }
         std::vector<EncodedSegment> wave(end - begin);
-        tbb::parallel_for(begin, end, [&](std::size_t i) {
-            wave[i - begin] = encode_sector(scatter, sectors[i].first, sectors[i].second, budget_bytes);
+        parallel_for(wave.size(), [&](std::size_t i) {
+            const auto& [sector, points] = sectors[begin + i];
+            wave[i] = encode_sector(scatter, sector, points, budget_bytes);
         });
         for (EncodedSegment& segment : wave) archive.append(std::move(segment));
         begin = end;
@@ -212,16 +212,16 @@ Partitioned partition(const OpenedInput& input, const SourceTrajectory* trajecto
     tbb::enumerable_thread_specific<Binner> binners(trajectory ? &trajectory->path : nullptr);
     Partitioned result;
     SourceRow& source = result.source;
-    tbb::parallel_invoke([&] { source.content = hash_file(input.path, cancel); },
-                         [&] {
-                             tbb::parallel_for(std::size_t{0}, file.block_count(), [&](std::size_t block) {
-                                 cancel.check();
-                                 Binner& binner = binners.local();
-                                 const std::uint64_t read = binner.counts.read;
-                                 binner.bin(file, block, scatter);
-                                 progress.advance(binner.counts.read - read);
-                             });
-                         });
+    parallel_invoke([&] { source.content = hash_file(input.path, cancel); },
+                    [&] {
+                        parallel_for(file.block_count(), [&](std::size_t block) {
+                            cancel.check();
+                            Binner& binner = binners.local();
+                            const std::uint64_t read = binner.counts.read;
+                            binner.bin(file, block, scatter);
+                            progress.advance(binner.counts.read - read);
+                        });
+                    });
     input.check_unchanged();
     source.identity = source_identity(source.content, trajectory, input.reading);
     source.content_bytes = input.stamp.size;

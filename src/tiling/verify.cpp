@@ -1,9 +1,8 @@
 #include "core/error.hpp"
+#include "core/parallel.hpp"
 #include "tiling/city_care.hpp"
 #include "tiling/city_lock.hpp"
 #include "tiling/object_store.hpp"
-
-#include <tbb/parallel_for.h>
 
 #include <map>
 #include <mutex>
@@ -59,7 +58,7 @@ VerifyReport verify_city(const std::filesystem::path& city, bool deep, const Can
     VerifyReport report;
     std::mutex mutex;
     Progress::Stage stage(progress, "verify", objects.size(), "objects");
-    tbb::parallel_for(std::size_t{0}, objects.size(), [&](std::size_t i) {
+    parallel_for(objects.size(), [&](std::size_t i) {
         cancel.check();
         const auto& [object, name] = objects[i];
         std::string problem = problem_of(store, object, name.second, deep);

@@ -1,9 +1,9 @@
 #include "citysplat/tracer_agreement.hpp"
 
 #include "citysplat/context.hpp"
+#include "core/parallel.hpp"
 
 #include <tbb/enumerable_thread_specific.h>
-#include <tbb/parallel_for.h>
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,7 @@ std::vector<Result> trace_all(std::span<const sim::Ray> rays, std::size_t batch,
                               Trace trace) {
     std::vector<Result> results(rays.size());
     const Stopwatch watch;
-    tbb::parallel_for(std::size_t{0}, (rays.size() + batch - 1) / batch, [&](std::size_t i) {
+    parallel_for((rays.size() + batch - 1) / batch, [&](std::size_t i) {
         const std::size_t first = i * batch, count = std::min(batch, rays.size() - first);
         trace(rays.subspan(first, count), std::span(results).subspan(first, count));
     });
@@ -44,7 +44,7 @@ std::vector<sim::Return> returns(const BoundTracer& bound, const sim::ScanView& 
     std::vector<sim::Return> results(rays);
     tbb::enumerable_thread_specific<sim::RayBatch> scratch;
     const Stopwatch watch;
-    tbb::parallel_for(std::size_t{0}, (rays + batch - 1) / batch, [&](std::size_t i) {
+    parallel_for((rays + batch - 1) / batch, [&](std::size_t i) {
         const std::size_t first = i * batch, count = std::min(batch, rays - first);
         bound.tracer.scan(*bound.tiles, {scan, first, count}, scratch.local(), results);
     });

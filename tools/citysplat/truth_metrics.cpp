@@ -1,10 +1,8 @@
 #include "citysplat/truth_metrics.hpp"
 
 #include "core/error.hpp"
+#include "core/parallel.hpp"
 #include "core/rng_hd.hpp"
-
-#include <tbb/blocked_range.h>
-#include <tbb/parallel_for.h>
 
 #include <algorithm>
 #include <array>
@@ -85,9 +83,8 @@ class ReturnCounter {
     }
     void count(const PointBatch& batch) {
         if (counts_.empty()) counts_ = std::vector<std::atomic<std::uint32_t>>(points_.size());
-        tbb::parallel_for(tbb::blocked_range<std::size_t>(0, batch.size(), 4096), [&](const auto& range) {
-            for (std::size_t i = range.begin(); i < range.end(); ++i)
-                count_one({batch.x[i], batch.y[i], batch.z[i]});
+        parallel_ranges(batch.size(), 4096, [&](std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end; ++i) count_one({batch.x[i], batch.y[i], batch.z[i]});
         });
     }
     bool seen(std::size_t i) const { return counts_[i] >= kSeenReturns; }
@@ -212,7 +209,7 @@ CoverageByClass coverage(const tiling::TileSource& city, const sim::Tracer& trac
             for (const auto& part : tiles_for(city, cache, survey)) {
                 const sim::TileSetPtr set = tracer.bind(cache.acquire(part).tiles);
                 const std::size_t n = tracer.batch_rays();
-                tbb::parallel_for(std::size_t{0}, (rays.size() + n - 1) / n, [&](std::size_t i) {
+                parallel_for((rays.size() + n - 1) / n, [&](std::size_t i) {
                     const std::size_t count = std::min(n, rays.size() - i * n);
                     tracer.closest(*set, std::span(rays).subspan(i * n, count),
                                    std::span(hits).subspan(i * n, count));

@@ -5,12 +5,11 @@
 #include "core/bytes.hpp"
 #include "core/class_map.hpp"
 #include "core/error.hpp"
+#include "core/parallel.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
-#include <tbb/blocked_range.h>
 #include <tbb/enumerable_thread_specific.h>
-#include <tbb/parallel_for.h>
 
 #include <algorithm>
 #include <array>
@@ -72,9 +71,9 @@ struct Contents {
 
 Contents read_contents(const PointFile& file, const CancelToken& cancel) {
     tbb::enumerable_thread_specific<std::pair<Contents, PointBatch>> locals;
-    tbb::parallel_for(tbb::blocked_range<std::size_t>(0, file.block_count(), 1), [&](const auto& range) {
+    parallel_ranges(file.block_count(), 1, [&](std::size_t begin, std::size_t end) {
         auto& [contents, batch] = locals.local();
-        for (std::size_t i = range.begin(); i < range.end(); ++i) {
+        for (std::size_t i = begin; i < end; ++i) {
             cancel.check();
             file.read_block(i, batch);
             contents.add(batch);
