@@ -31,6 +31,11 @@ GenerationSettings::GenerationSettings(const SplatParams& p, const tiling::Calib
         widest_m = std::max(widest_m, p.least_reach_m[g]);
         largest_error = std::max(largest_error, p.error_factor[g]);
     }
+    constexpr auto kSurface = static_cast<std::size_t>(SplatGroup::surface);
+    reaches[kSparseReach] =
+        reach(p.group_factor[kSurface], std::max(p.least_reach_m[kSurface], p.sparse_reach_m));
+    error_steps[kSparseReach] = error_steps[kSurface];
+    widest_m = std::max(widest_m, p.sparse_reach_m);
     reaches[kPlainReach] = reach(1, 0);
     error_steps[kPlainReach] = error;
     reaches[kWidestReach] = reach(widest, widest_m);

@@ -20,9 +20,10 @@
 /// the others.
 namespace citysplat::splat {
 
-/// Neighbourhoods by reach class: the four groups, the plain one (K, R̄), and the widest of all, which bounds
-/// what a point of unknown group might do.
-inline constexpr std::uint8_t kPlainReach = 4, kWidestReach = 5;
+/// Neighbourhoods by reach class: the four groups, the plain one (K, R̄), the one of surfaces with few points,
+/// and the widest of all, which bounds what a point of unknown group might do.
+inline constexpr std::uint8_t kPlainReach = 4, kSparseReach = 5, kWidestReach = 6;
+inline constexpr std::size_t kReachClasses = 7;
 
 /// Parameters and city-wide means, turned into lattice steps.
 struct GenerationSettings {
@@ -30,12 +31,12 @@ struct GenerationSettings {
                        StageTimes* times = nullptr);
 
     SplatParams params;
-    std::array<Reach, 6> reaches;
-    std::array<double, 6> error_steps;          ///< bound of |ε| by reach class
-    std::array<double, 4> least_radius_steps;   ///< of a splat, by group
-    std::array<double, 4> lateral_noise_steps;  ///< by group; 0: normals by PCA
-    std::int32_t mean_radius_steps;             ///< R̄
-    StageTimes* times;                          ///< where stages book their time, if anywhere
+    std::array<Reach, kReachClasses> reaches;
+    std::array<double, kReachClasses> error_steps;  ///< bound of |ε| by reach class
+    std::array<double, 4> least_radius_steps;       ///< of a splat, by group
+    std::array<double, 4> lateral_noise_steps;      ///< by group; 0: normals by PCA
+    std::int32_t mean_radius_steps;                 ///< R̄
+    StageTimes* times;                              ///< where stages book their time, if anywhere
 
     bool resamples() const { return params.resample && params.method != Method::basic; }
     /// The first splats of this group are final.

@@ -186,7 +186,8 @@ void Grower::suppress_all(std::uint32_t seed, const Neighbourhood& n,
 Growth::Fate Grower::fate_of_few(std::uint32_t seed, const Neighbourhood& n) const {
     constexpr std::size_t kLeast = 3;  // two may be a pair of outliers
     const auto many = static_cast<std::size_t>(settings_.params.sparse_points[group_of(seed)]);
-    if (!discs_.empty() || n.point.size() >= many) return Growth::Fate::none;
+    if (!discs_.empty() || !settings_.params.sparse_discs[group_of(seed)]) return Growth::Fate::none;
+    if (surface_.reach_class[seed] != kSparseReach && n.point.size() >= many) return Growth::Fate::none;
     if (!n.whole) return Growth::Fate::open;
     if (!is_known(seed, n, n.reach2)) return Growth::Fate::unknown;
     return n.point.size() < kLeast ? Growth::Fate::none : Growth::Fate::splat;

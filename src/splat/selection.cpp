@@ -81,7 +81,7 @@ class Selection {
         std::vector<std::uint32_t> points;
         std::vector<std::size_t> slots;
     };
-    void grow_chunk(Worker& worker, std::size_t chunk, const std::array<Reach, 6>& reaches);
+    void grow_chunk(Worker& worker, std::size_t chunk, const std::array<Reach, kReachClasses>& reaches);
 
     const PointCloud& cloud_;
     const NeighbourIndex& index_;
@@ -91,7 +91,7 @@ class Selection {
     const bool observe_;
     const std::span<const FirstDisc> discs_;
     const CancelToken& cancel_;
-    std::array<Reach, 6> near_reaches_;  ///< the nearest few, where most growth ends
+    std::array<Reach, kReachClasses> near_reaches_;  ///< the nearest few, where most growth ends
 
     std::vector<std::uint64_t> priority_;
     std::vector<std::uint8_t> state_;
@@ -179,7 +179,7 @@ void Selection::fetch_ahead(std::uint32_t point, const NeighbourLists& lists, st
 }
 
 /// Grows the points of the worker into their slots of `candidates_`; those still open stay in the worker.
-void Selection::grow_chunk(Worker& w, std::size_t chunk, const std::array<Reach, 6>& reaches) {
+void Selection::grow_chunk(Worker& w, std::size_t chunk, const std::array<Reach, kReachClasses>& reaches) {
     Grower grower({cloud_, surface_, edge_, settings_, observe_, discs_});
     auto& [suppressed, members] = chunks_[chunk];
     {

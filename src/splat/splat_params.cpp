@@ -30,6 +30,8 @@ SplatParams SplatParams::of(Method method) {
     SplatParams p;
     p.method = method;
     if (method == Method::descriptors) {
+        p.sparse_reach_m = 0,
+        p.sparse_points = {0, 12, 0, 0};  // without classes wide balls mix walls and ground
         p.group_factor[0] = p.group_factor[1] = 1.5;
         p.resample_group[2] = true;  // a scan line on a wall is linear, too
     }
@@ -58,6 +60,8 @@ SplatParams SplatParams::paper(Method method) {
     p.least_points = {2, 2, 2, 2};
     p.disc_fill = p.lateral_noise = {0, 0, 0, 0};
     p.sparse_points = {0, 0, 0, 0};
+    p.sparse_discs = {false, false, false, false};
+    p.sparse_reach_m = 0;
     return p;
 }
 
@@ -87,6 +91,8 @@ void SplatParams::validate() const {
     for (const int many : sparse_points)
         require(many >= 0 && many <= 1000, "sparse_points", "from 0 (off) to 1000");
     require(within(sparse_radius_m, 0.01, 1), "sparse_radius_m", "from 0.01 to 1");
+    require(within(sparse_reach_m, 0, 5), "sparse_reach_m", "from 0 (off) to 5");
+    require(within(sparse_thickness, 0, 10), "sparse_thickness", "from 0 to 10");
     for (const double fill : disc_fill) require(within(fill, 0, 10), "disc_fill", "from 0 (off) to 10");
     for (const double noise : lateral_noise)
         require(within(noise, 0, 10), "lateral_noise", "from 0 (off) to 10");
@@ -104,7 +110,12 @@ void SplatParams::add_to(Hasher& hasher) const {
     for (const double fill : disc_fill) hasher.number(fill);
     for (const double noise : lateral_noise) hasher.number(noise);
     for (const int many : sparse_points) hasher.number(many);
-    hasher.number(sparse_radius_m).number(least_radius_m).number(radius_cap_m);
+    for (const bool kept : sparse_discs) hasher.number(kept);
+    hasher.number(sparse_radius_m)
+        .number(sparse_reach_m)
+        .number(sparse_thickness)
+        .number(least_radius_m)
+        .number(radius_cap_m);
 }
 
 }  // namespace citysplat::splat

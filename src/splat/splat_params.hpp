@@ -40,10 +40,16 @@ struct SplatParams {
     /// A splat of fewer points is not kept. Where 1 is enough, a splat has at least `least_radius_m`.
     std::array<int, 4> least_points{4, 4, 1, 1};
     double least_radius_m = 0.01;
-    /// Where the neighbourhood holds fewer points than this, but three, a splat of too few is kept all the
-    /// same: in the place of its seed, small, facing the sensor. A few returns are all there is of a far
-    /// wall.
-    std::array<int, 4> sparse_points{0, 12, 0, 0};
+    /// Where the ball holds fewer points than this, the plane is asked of a wider one, among points of the
+    /// same class (`adaptive` only), and if they lie on one the splat grows in the wider ball. A few returns
+    /// a square metre are all there is of a far wall.
+    std::array<int, 4> sparse_points{20, 20, 0, 0};
+    double sparse_reach_m = 0.45;
+    /// So thick may they be, in units of the bound of ε, to count as lying on a plane.
+    double sparse_thickness = 0.7;
+    /// Groups where a splat of too few points among fewer than `sparse_points`, but three, is kept all the
+    /// same: in the place of its seed, small, facing the sensor.
+    std::array<bool, 4> sparse_discs{false, true, false, false};
     double sparse_radius_m = 0.05;  ///< at most
     /// Discs are centred on their points and end where the points do: their radius is at most this times that
     /// of a full disc with the same spread across its narrow direction. 0: as the paper (eq. 5 and 6).

@@ -90,7 +90,65 @@ struct Worker {
     std::vector<std::uint32_t> points;
     std::vector<Moments> moments;
     std::vector<PlaneFit> fits;
+    // Of points with few neighbours:
+    std::vector<std::uint32_t> sparse;
+    NeighbourLists lists;
+    std::vector<Moments> wide_moments;
+    std::vector<PlaneFit> wide_fits;
 };
+
+/// Sums over the neighbours of query q that are of its class.
+Moments moments_of_class(const PointCloud& cloud, std::uint32_t query, const NeighbourLists& lists,
+                         std::size_t q) {
+    Moments m{};
+    m.reach2 = lists.reach2[q];
+    for (std::size_t i = lists.begin[q]; i < lists.begin[q] + lists.count[q]; ++i) {
+        const std::uint32_t p = lists.point[i];
+        if (cloud.attributes[p].label != cloud.attributes[query].label) continue;
+        const double x = cloud.x[p] - cloud.x[query], y = cloud.y[p] - cloud.y[query],
+                     z = cloud.z[p] - cloud.z[query];
+        m.sum_x += x, m.sum_y += y, m.sum_z += z;
+        m.sum_xx += x * x, m.sum_yy += y * y, m.sum_zz += z * z;
+        m.sum_xy += x * y, m.sum_xz += x * z, m.sum_yz += y * z;
+        ++m.count;
+    }
+    return m;
+}
+
+/// A few returns a square metre are all there is of a far wall. Where the ball holds so few points, the plane
+/// is asked of a wider one, among points of the same class, and taken if they lie on one; the splat then
+/// grows in the wider ball, too.
+void widen_sparse(std::size_t begin, const PointCloud& cloud, const NeighbourIndex& index,
+                  const CoveredEdge& edge, const GenerationSettings& settings, Surface& surface, Worker& w) {
+    constexpr std::int32_t kFewestOnPlane = 5;
+    constexpr double kLine = 0.05;  // a single scan line says nothing about the plane
+    w.sparse.clear();
+    for (std::size_t i = 0; i < w.points.size(); ++i) {
+        const auto group = static_cast<std::size_t>(cloud.group[begin + i]);
+        if (w.moments[i].count < settings.params.sparse_points[group]) w.sparse.push_back(w.points[i]);
+    }
+    for (const std::uint32_t p : w.sparse) surface.reach_class[p] = kSparseReach;
+    find_neighbours(index, {w.sparse, surface.reach_class, settings.reaches}, w.lists, w.scratch);
+    w.wide_moments.clear();
+    for (std::size_t q = 0; q < w.sparse.size(); ++q)
+        w.wide_moments.push_back(moments_of_class(cloud, w.sparse[q], w.lists, q));
+    w.wide_fits.resize(w.sparse.size());
+    fit_planes(w.wide_moments, w.wide_fits);
+    for (std::size_t q = 0; q < w.sparse.size(); ++q) {
+        const std::uint32_t p = w.sparse[q];
+        const PlaneFit& fit = w.wide_fits[q];
+        const double bound = settings.params.sparse_thickness * settings.error_steps[kSparseReach];
+        const bool known = edge.encloses(cloud.x[p], cloud.y[p], w.wide_moments[q].reach2);
+        const bool flat = w.wide_moments[q].count >= kFewestOnPlane && fit.share2 > kLine &&
+                          fit.share3 * fit.variance <= bound * bound;
+        if (known && !flat) {
+            surface.reach_class[p] = static_cast<std::uint8_t>(cloud.group[p]);
+            continue;
+        }
+        w.moments[p - begin] = w.wide_moments[q];
+        w.fits[p - begin] = fit;
+    }
+}
 
 }  // namespace
 
@@ -118,6 +176,8 @@ Surface find_surface(PointCloud& cloud, const NeighbourIndex& index, const Cover
         }
         const StageTimes::Timer timer(settings.times, Stage::planes);
         fit_planes(w.moments, w.fits);
+        if (!second && settings.params.sparse_reach_m > 0)
+            widen_sparse(begin, cloud, index, edge, settings, surface, w);
         for (std::size_t i = begin; i < end; ++i) {
             const PlaneFit& fit = w.fits[i - begin];
             const bool known = edge.encloses(cloud.x[i], cloud.y[i], w.moments[i - begin].reach2);

@@ -93,10 +93,15 @@ TileSplats make_tile_splats(const tiling::Region& region, const ClassMap& classe
 }
 
 std::int64_t initial_halo(const GenerationSettings& settings) {
-    const std::int64_t generation =
-        2 * std::int64_t{settings.widest_radius()} + 4 * std::int64_t{settings.widest_suppression()};
-    if (!settings.resamples()) return generation;
-    return 2 * generation + settings.largest_shift() + 2 * std::int64_t{settings.mean_radius_steps};
+    std::int64_t radius = settings.mean_radius_steps;
+    for (std::size_t group = 0; group < settings.params.group_factor.size(); ++group)
+        radius = std::max<std::int64_t>(radius, settings.reaches[group].radius);
+    const auto suppression =
+        static_cast<std::int64_t>(settings.params.suppression * static_cast<double>(radius)) + 1;
+    // Few points need the widest neighbourhood, and hardly ever one after the other.
+    const std::int64_t generation = 2 * radius + 4 * suppression, sparse = settings.widest_radius() - radius;
+    if (!settings.resamples()) return generation + 2 * sparse;
+    return 2 * generation + sparse + settings.largest_shift() + 2 * std::int64_t{settings.mean_radius_steps};
 }
 
 }  // namespace citysplat::splat
