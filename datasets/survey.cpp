@@ -1,6 +1,7 @@
 #include "datasets/survey.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 namespace citysplat::synth {
@@ -15,6 +16,12 @@ constexpr double kMixedLeast_m = 0.15, kMixedMost_m = 3.0;
 
 /// Purposes of the random numbers of one ray.
 enum Counter : std::uint64_t { kNoise = 0, kAside = 8, kAbove, kMixture, kOutlier, kOutlierRange, kSpeckle };
+
+/// The shortest text that is read as the same number.
+std::string number_text(double value) {
+    char text[32];
+    return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
 
 double degrees(double d) { return d * exact::kPi / 180; }
 
@@ -38,6 +45,30 @@ Scanner scanner_32(double max_range_m) {
 }
 
 Scanner profile_scanner(double max_range_m) { return {"profile", {0.0}, degrees(90), 100, max_range_m}; }
+
+std::string sensor_toml(const Scanner& scanner, double columns_per_s, double noise_m) {
+    const auto list = [&](const auto& value_of) {
+        std::string text;
+        for (std::size_t beam = 0; beam < scanner.elevations_rad.size(); ++beam)
+            text += (beam == 0 ? "" : beam % 8 == 0 ? ",\n  " : ", ") + number_text(value_of(beam));
+        return "[\n  " + text + "]\n";
+    };
+    const double columns = std::floor(columns_per_s / scanner.revolutions_per_s + 0.5);
+    return "name = \"" + scanner.name + " of a synthetic drive\"\n" +
+           "kind = \"spinning\"\n"
+           "source = \"Written by `citysplat synth` beside its drive; it leans back by " +
+           number_text(scanner.pitch_rad * 180 / exact::kPi) + "° (--mount-angles 0,-" +
+           number_text(scanner.pitch_rad * 180 / exact::kPi) +
+           ",0).\"\n\n[spin]\nrate_hz = " + number_text(scanner.revolutions_per_s) +
+           "\ncolumns_per_turn = " + number_text(columns) +
+           "\nfrom_deg = 180\nsense = \"clockwise\"\n\n[beams]\nelevation_deg = " +
+           list([&](std::size_t beam) { return scanner.elevations_rad[beam] * 180 / exact::kPi; }) +
+           // A column is fired in the middle of its time.
+           "time_us = " + list([&](std::size_t) { return 0.5e6 / columns_per_s; }) +
+           "\n[range]\nmin_m = " + number_text(kMinRange_m) +
+           "\nmax_m = " + number_text(scanner.max_range_m) +
+           "\n\n[error]\nsigma_m = " + number_text(noise_m) + "\n";
+}
 
 namespace {
 

@@ -28,11 +28,16 @@ Scanner scanner_32(double max_range_m);
 /// One beam in a plane across the street.
 Scanner profile_scanner(double max_range_m);
 
+/// As a sensor file of the simulation: its rays from the recorded trajectory are those of the survey, turn by
+/// turn. The simulation leans it back (--mount-angles 0,-45,0).
+std::string sensor_toml(const Scanner& scanner, double columns_per_s, double noise_m);
+
 struct SurveyParams {
-    double noise_m = 0.012;        ///< standard deviation of a range
-    bool mixed_pixels = true;      ///< ranges between two surfaces where the beam meets an edge
-    bool outliers = true;          ///< a few returns out of thin air
-    double columns_per_s = 21700;  ///< firings; 32 beams each for the main scanner
+    double noise_m = 0.012;    ///< standard deviation of a range
+    bool mixed_pixels = true;  ///< ranges between two surfaces where the beam meets an edge
+    bool outliers = true;      ///< a few returns out of thin air
+    /// Firings, of all beams each. A whole number of them makes a turn: every turn has the same azimuths.
+    double columns_per_s = 21700;
 };
 
 /// The survey of one scanner on one drive: column c is fired (c + ½) / columns_per_s seconds after the start.

@@ -1,7 +1,9 @@
 #include "datasets/synth.hpp"
 
 #include "core/error.hpp"
+#include "core/file.hpp"
 #include "core/formats/point_sink.hpp"
+#include "core/parallel.hpp"
 
 #include <tbb/parallel_pipeline.h>
 #include <tbb/task_arena.h>
@@ -52,7 +54,8 @@ double calibrate_columns_per_s(const Drive& drive, const Actors& actors, const S
     const double share = static_cast<double>(std::max<std::int64_t>(returns, 1)) / static_cast<double>(rays);
     const double beams = static_cast<double>(scanner.elevations_rad.size());
     const double rate = points / (drive.duration_s() * beams * share);
-    return std::max(1.0, std::floor(rate * 1000 + 0.5) / 1000);
+    const double per_turn = std::floor(rate / scanner.revolutions_per_s + 0.5);
+    return scanner.revolutions_per_s * std::max(1.0, per_turn);
 }
 
 namespace {
@@ -68,6 +71,7 @@ void prepare_directory(const fs::path& directory) {
         fs::remove(truth);  // first: from here on the old drive is incomplete
         for (const ScannerRecord& scanner : old.scanners) {
             fs::remove(directory / fs::path(scanner.trajectory).filename());
+            fs::remove(directory / fs::path(scanner.sensor).filename());
             for (const CloudFile& file : scanner.files)
                 fs::remove(directory / fs::path(file.name).filename());
         }
@@ -87,6 +91,7 @@ struct Job {
     std::int64_t chunk = 0;
     std::shared_ptr<const CityScene> scene;
     PointBatch points;
+    Handover made, fired;
 };
 
 /// Fires all chunks of a survey: scenes are made in order, chunks fired in parallel, points handed to `take`
@@ -106,33 +111,51 @@ void run_survey(const Survey& survey, BlockCache& cache, const CancelToken& canc
             if (!failed.exchange(true)) failure = std::current_exception();
         }
     };
+    const Handover begun, read, written, ended;
+    const auto make = [&]() -> Job* {
+        begun.acquire(), read.acquire();
+        std::unique_ptr<Job> job;
+        if (next < survey.chunk_count() && !cancel.requested())
+            guarded([&] {
+                job = std::make_unique<Job>();
+                job->chunk = next++;
+                const auto around = survey.surroundings(job->chunk);
+                job->scene = cache.scene(around.centre, around.cells);
+            });
+        if (failed) job.reset();
+        if (job) job->made.release();
+        read.release(), ended.release();
+        return job.release();
+    };
+    const auto fire = [&](Job* job) {
+        begun.acquire(), job->made.acquire();
+        guarded([&] { survey.fire(job->chunk, *job->scene, job->points); });
+        job->scene.reset();
+        job->fired.release();
+        return job;
+    };
+    const auto hand_on = [&](std::unique_ptr<Job> job) {
+        begun.acquire(), job->fired.acquire(), written.acquire();
+        guarded([&] { take(job->chunk, job->points); });
+        written.release(), ended.release();
+    };
     const auto in_flight = static_cast<std::size_t>(3 * tbb::this_task_arena::max_concurrency());
-    tbb::parallel_pipeline(in_flight,
-                           tbb::make_filter<void, std::shared_ptr<Job>>(
-                               tbb::filter_mode::serial_in_order,
-                               [&](tbb::flow_control& control) -> std::shared_ptr<Job> {
-                                   std::shared_ptr<Job> job;
-                                   if (next < survey.chunk_count() && !cancel.requested())
-                                       guarded([&] {
-                                           job = std::make_shared<Job>();
-                                           job->chunk = next++;
-                                           const auto around = survey.surroundings(job->chunk);
-                                           job->scene = cache.scene(around.centre, around.cells);
-                                       });
-                                   if (!job || failed) control.stop();
-                                   return job;
-                               }) &
-                               tbb::make_filter<std::shared_ptr<Job>, std::shared_ptr<Job>>(
-                                   tbb::filter_mode::parallel,
-                                   [&](std::shared_ptr<Job> job) {
-                                       guarded([&] { survey.fire(job->chunk, *job->scene, job->points); });
-                                       job->scene.reset();
-                                       return job;
-                                   }) &
-                               tbb::make_filter<std::shared_ptr<Job>, void>(
-                                   tbb::filter_mode::serial_in_order, [&](std::shared_ptr<Job> job) {
-                                       guarded([&] { take(job->chunk, job->points); });
-                                   }));
+    begun.release();
+    using tbb::filter_mode, tbb::make_filter;
+    tbb::parallel_pipeline(
+        in_flight,
+        make_filter<void, Job*>(filter_mode::serial_in_order,
+                                [&](tbb::flow_control& control) CITYSPLAT_CALLED_BY_TBB -> Job* {
+                                    Job* const job = make();
+                                    if (!job) control.stop();
+                                    return job;
+                                }) &
+            make_filter<Job*, Job*>(filter_mode::parallel,
+                                    [&](Job* job) CITYSPLAT_CALLED_BY_TBB { return fire(job); }) &
+            make_filter<Job*, void>(filter_mode::serial_in_order, [&](Job* job) CITYSPLAT_CALLED_BY_TBB {
+                hand_on(std::unique_ptr<Job>(job));
+            }));
+    ended.acquire();
     if (failure) std::rethrow_exception(failure);
     cancel.check();
 }
@@ -209,6 +232,7 @@ TruthFile write_drive(const fs::path& directory, const SynthOptions& options, Pr
     const auto survey_with = [&](const Scanner& scanner, const std::string& stem, double points) {
         ScannerRecord record{scanner.name,
                              "trajectory.tum",
+                             scanner.name + ".toml",
                              calibrate_columns_per_s(drive, actors, scanner, points, cache),
                              {}};
         const Survey survey(drive, actors, scanner, truth.survey_params(record.columns_per_s),
@@ -222,6 +246,8 @@ TruthFile write_drive(const fs::path& directory, const SynthOptions& options, Pr
             stage.advance(batch.size());
         });
         record.files = writer.finish();
+        const std::string sensor = sensor_toml(scanner, record.columns_per_s, options.noise_m);
+        write_file_atomically(directory / record.sensor, std::as_bytes(std::span(sensor)));
         truth.scanners.push_back(std::move(record));
     };
     const double points = options.length_m * options.points_per_metre;

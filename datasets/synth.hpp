@@ -15,7 +15,7 @@
 namespace citysplat::synth {
 
 /// Changes whenever the same parameters give another city or another survey.
-inline constexpr int kCityVersion = 1;
+inline constexpr int kCityVersion = 2;
 
 enum class CloudFormat { las, ply };
 
@@ -44,7 +44,7 @@ struct CloudFile {
 
 /// One scanner's part of the survey.
 struct ScannerRecord {
-    std::string name, trajectory;
+    std::string name, trajectory, sensor;
     double columns_per_s = 0;
     std::vector<CloudFile> files;
 };
@@ -69,7 +69,8 @@ struct TruthFile {
 TruthFile write_drive(const std::filesystem::path& directory, const SynthOptions& options, Progress& progress,
                       const CancelToken& cancel);
 
-/// Columns per second at which a survey returns about `points` points, from a sparse trial survey.
+/// Columns per second at which a survey returns about `points` points, from a sparse trial survey; a whole
+/// number a turn.
 double calibrate_columns_per_s(const Drive& drive, const Actors& actors, const Scanner& scanner,
                                double points, BlockCache& cache);
 

@@ -30,6 +30,7 @@ void TruthFile::write(const std::filesystem::path& path) const {
         for (const CloudFile& f : s.files) files.push_back({{"name", f.name}, {"points", f.points}});
         scanner_list.push_back({{"name", s.name},
                                 {"trajectory", s.trajectory},
+                                {"sensor", s.sensor},
                                 {"columns_per_s", s.columns_per_s},
                                 {"files", files}});
     }
@@ -83,7 +84,7 @@ TruthFile TruthFile::read(const std::filesystem::path& path) {
         t.options.files = json.at("files_per_scanner");
         t.points = json.at("points");
         for (const auto& s : json.at("scanners")) {
-            ScannerRecord record{s.at("name"), s.at("trajectory"), s.at("columns_per_s"), {}};
+            ScannerRecord record{s.at("name"), s.at("trajectory"), s.at("sensor"), s.at("columns_per_s"), {}};
             for (const auto& f : s.at("files")) record.files.push_back({f.at("name"), f.at("points")});
             t.scanners.push_back(std::move(record));
         }

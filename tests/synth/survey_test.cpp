@@ -2,6 +2,7 @@
 #include "core/formats/point_file.hpp"
 #include "datasets/truth.hpp"
 #include "run_program.hpp"
+#include "sim/scenario.hpp"
 #include "temp_dir.hpp"
 
 #include <catch2/catch.hpp>
@@ -189,12 +190,41 @@ TEST_CASE("the same options give the same bytes, on one thread and on several") 
         write(place, options);
         const auto files = bytes_of(place);
         if (reference.empty()) reference = files;
-        CHECK(files.size() == 6);  // 2 clouds, 2 profiles, trajectory, truth
+        CHECK(files.size() == 8);  // 2 clouds, 2 profiles, 2 sensors, trajectory, truth
         CHECK(files == reference);
     }
     options.seed += 1;
     write(dir / "other", options);
     CHECK(bytes_of(dir / "other")["cloud_000.las"] != reference["cloud_000.las"]);
+}
+
+TEST_CASE("the sensor file beside a drive has the rays of the survey") {
+    const test::TempDir dir;
+    const TruthFile truth = write(dir / "drive", perfect(small(12)));
+    const Cloud cloud = read_cloud(dir / "drive", truth);
+    const sim::Sensor sensor = sim::Sensor::load((dir / "drive/scanner32.toml").string());
+    const Pose body_from_sensor = sim::mount_from({}, {0, -45, 0}, "mount");
+    const Trajectory trajectory = Trajectory::read_tum(dir / "drive/trajectory.tum");
+    std::vector<sim::Firing> firings;
+    sim::fire(sensor, 0, firings);
+    const std::size_t beams = truth.scanner().elevations_rad.size(), columns = firings.size() / beams;
+    std::vector<Vec3d> aim(firings.size());
+    for (const sim::Firing& f : firings) aim[f.ray] = vec_cast<double>(f.direction);
+    CHECK(static_cast<double>(columns) * sensor.scan_hz == truth.scanners.at(0).columns_per_s);
+    double worst_m = 0;
+    for (std::size_t i = 0; i < cloud.points.size(); i += 7) {
+        const double turned = (cloud.time[i] - trajectory.begin_s()) * sensor.scan_hz;
+        const auto column =
+            static_cast<std::size_t>((turned - std::floor(turned)) * static_cast<double>(columns));
+        const Pose world_from_sensor = trajectory.at(cloud.time[i]).value() * body_from_sensor;
+        const Vec3d to = cloud.points[i] - world_from_sensor.translation;
+        double aside_m = INFINITY;
+        for (std::size_t beam = 0; beam < beams; ++beam)
+            aside_m = std::min(
+                aside_m, length(cross(to, rotate(world_from_sensor.rotation, aim[column * beams + beam]))));
+        worst_m = std::max(worst_m, aside_m);
+    }
+    CHECK(worst_m < 1e-3);  // the step of the cloud's coordinates
 }
 
 TEST_CASE("LAS and PLY carry the same points") {
@@ -291,7 +321,7 @@ TEST_CASE("a drive replaces an earlier drive, but never somebody's files") {
     write(dir / "drive", options);
     options.files = 1;
     write(dir / "drive", options);
-    CHECK(bytes_of(dir / "drive").size() == 3);
+    CHECK(bytes_of(dir / "drive").size() == 4);  // cloud, sensor, trajectory, truth
     FileWriter other(dir / "notes.txt");
     other.text("mine");
     other.finish();

@@ -93,8 +93,8 @@ class Bench {
         const auto hdl64 = simulate(reader, *tracer, scans, "hdl-64e", {{1, 1, -1}, {}});
         score.c2c = distance_to_drive(hdl64);
         score.truth = cli::distance_to_truth(hdl64, *truth_, CancelToken(), quiet_);
-        const auto own =
-            simulate(reader, *tracer, scans, "mms-32", sim::mount_from({}, {0, -45, 0}, "mount"));
+        const auto own = simulate(reader, *tracer, scans, (drive_ / "scanner32.toml").string(),
+                                  sim::mount_from({}, {0, -45, 0}, "mount"));
         score.own_c2c = distance_to_drive(own);
         score.coverage = cli::coverage(reader, *tracer, clouds_, *truth_, 500'000, std::uint64_t{2} << 30,
                                        CancelToken(), quiet_);
