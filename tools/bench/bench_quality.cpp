@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -52,14 +53,41 @@ std::vector<Row> rows(bool with_paper) {
     return result;
 }
 
+/// Returns by beam.
+using Beams = std::vector<std::uint64_t>;
+
+void add(Beams& to, const Beams& more) {
+    to.resize(std::max(to.size(), more.size()));
+    for (std::size_t beam = 0; beam < more.size(); ++beam) to[beam] += more[beam];
+}
+
+/// Counts the returns of each beam as scans go by.
+class BeamCounter final : public sim::ScanSink {
+  public:
+    BeamCounter(sim::ScanSink& next, std::size_t beams) : next_(next), returns(beams) {}
+    void consume(const sim::Scan& scan) override { next_.consume(scan); }
+    void conclude(const sim::Scan& scan) override {
+        for (const sim::Return& r : scan.returns) returns[r.beam] += r.status == sim::RayStatus::hit;
+        next_.conclude(scan);
+    }
+
+  private:
+    sim::ScanSink& next_;
+
+  public:
+    Beams returns;
+};
+
 /// What one model of one drive is worth; sums over drives.
 struct Score {
     std::uint64_t points = 0, splats = 0;
     double seconds = 0;
     sim::DistancesByClass c2c, own_c2c, truth;
     cli::CoverageByClass coverage;
+    Beams own, survey;  ///< returns of the survey's own scanner from the model, and in the survey
 
     void add(const Score& o) {
+        ::add(own, o.own), ::add(survey, o.survey);
         points += o.points, splats += o.splats, seconds += o.seconds;
         c2c.add(o.c2c), own_c2c.add(o.own_c2c), truth.add(o.truth);
         coverage.all.add(o.coverage.all);
@@ -82,6 +110,7 @@ class Bench {
         for (const auto& file : truth_->file().scanners[0].files)
             names.push_back((drive_ / file.name).string());
         clouds_ = expand_inputs(names);
+        survey_ = count_survey();
     }
 
     Score run(const splat::SplatParams& params) {
@@ -90,11 +119,11 @@ class Bench {
         Score score = build(city, params);
         const tiling::CityReader reader(city);
         const auto tracer = sim::make_embree_tracer();
-        const auto hdl64 = simulate(reader, *tracer, scans, "hdl-64e", {{1, 1, -1}, {}});
+        const auto hdl64 = simulate(reader, *tracer, scans, {"hdl-64e", {{1, 1, -1}, {}}, 1});
         score.c2c = distance_to_drive(hdl64);
         score.truth = cli::distance_to_truth(hdl64, *truth_, CancelToken(), quiet_);
-        const auto own = simulate(reader, *tracer, scans, (drive_ / "scanner32.toml").string(),
-                                  sim::mount_from({}, {0, -45, 0}, "mount"));
+        const auto own = simulate(reader, *tracer, scans, {own_sensor(), own_mount(), 10}, &score.own);
+        score.survey = survey_;
         score.own_c2c = distance_to_drive(own);
         score.coverage = cli::coverage(reader, *tracer, clouds_, *truth_, 500'000, std::uint64_t{2} << 30,
                                        CancelToken(), quiet_);
@@ -132,22 +161,56 @@ class Bench {
         return sim::cloud_to_cloud(openers(scans), openers(clouds_), work_, CancelToken(), quiet_);
     }
 
+    std::string own_sensor() const { return (drive_ / truth_->file().scanners[0].sensor).string(); }
+    static Pose own_mount() { return sim::mount_from({}, {0, -45, 0}, "mount"); }
+
+    /// The beam of a return is the one whose elevation is nearest.
+    Beams count_survey() const {
+        const auto elevations = truth_->file().scanner().elevations_rad;
+        const Trajectory trajectory = Trajectory::read_tum(drive_ / "trajectory.tum");
+        Beams returns(elevations.size());
+        PointBatch batch;
+        for (const InputSource& cloud : clouds_) {
+            const auto file = cloud.open();
+            for (std::size_t block = 0; block < file->block_count(); ++block) {
+                file->read_block(block, batch);
+                for (std::size_t i = 0; i < batch.size(); ++i) {
+                    const Pose sensor = trajectory.at(batch.gps_time[i]).value() * own_mount();
+                    const Vec3d to = Vec3d{batch.x[i], batch.y[i], batch.z[i]} - sensor.translation;
+                    const double up = dot(normalized(to), rotate(sensor.rotation, Vec3d{0, 0, 1}));
+                    const double elevation = std::asin(std::clamp(up, -1.0, 1.0));
+                    const auto nearest = std::ranges::min_element(
+                        elevations, {}, [&](double e) { return std::fabs(e - elevation); });
+                    ++returns[static_cast<std::size_t>(nearest - elevations.begin())];
+                }
+            }
+        }
+        return returns;
+    }
+
+    struct Setup {
+        std::string sensor;
+        Pose mount;
+        double rate_hz;
+    };
     /// Scans without noise: the hits themselves.
     std::vector<InputSource> simulate(const tiling::TileSource& city, const sim::Tracer& tracer,
-                                      const fs::path& out, const std::string& sensor, const Pose& mount) {
+                                      const fs::path& out, const Setup& setup, Beams* returns = nullptr) {
         fs::remove_all(out);
         sim::SensorRun run;
-        run.sensor = sim::Sensor::load(sensor);
+        run.sensor = sim::Sensor::load(setup.sensor);
         run.noise = false;
-        run.body_from_sensor = mount;
+        run.body_from_sensor = setup.mount;
         sim::SimulationOptions options;
-        options.schedule.rate_hz = 1;
+        options.schedule.rate_hz = setup.rate_hz;
         sim::ScanWriterOptions writing;
         writing.directory = out, writing.format = "las";
         sim::ScanWriter writer(writing);
-        sim::simulate(city, tracer, run, Trajectory::read_tum(drive_ / "trajectory.tum"), options, writer,
+        BeamCounter counter(writer, 256);
+        sim::simulate(city, tracer, run, Trajectory::read_tum(drive_ / "trajectory.tum"), options, counter,
                       CancelToken(), quiet_);
         writer.finish();
+        if (returns) *returns = counter.returns;
         return expand_inputs(std::vector<std::string>{(out / "scans").string()});
     }
 
@@ -156,6 +219,7 @@ class Bench {
     fs::path drive_;
     std::optional<synth::Truth> truth_;
     std::vector<InputSource> clouds_;
+    Beams survey_;
     const ClassMap classes_ = ClassMap::load("synthetic");
     Progress quiet_;
 };
@@ -185,6 +249,14 @@ void print(const std::vector<std::pair<std::string, Score>>& scores) {
             const cli::Coverage c = found == s.coverage.classes.end() ? cli::Coverage{} : found->second;
             std::printf("  %6.2f (%5.2f)", 100 * c.share(), 100 * c.hole_share());
         }
+        double least = INFINITY, most = 0;
+        for (std::size_t beam = 0; beam < s.survey.size(); ++beam)
+            if (s.survey[beam] > 0) {
+                const double share = static_cast<double>(s.own[beam]) / static_cast<double>(s.survey[beam]);
+                least = std::min(least, share), most = std::max(most, share);
+            }
+        std::printf("  own scanner: %.2f to %.2f %% of the survey's returns by beam", 100 * least,
+                    100 * most);
         std::printf("  %.1f %% of returns seen\n", 100 * static_cast<double>(s.coverage.all.seen) /
                                                        static_cast<double>(s.coverage.all.rays));
     }
