@@ -5,7 +5,6 @@
 #include "core/formats/point_sink.hpp"
 #include "core/parallel.hpp"
 
-#include <tbb/parallel_pipeline.h>
 #include <tbb/task_arena.h>
 
 #include <algorithm>
@@ -91,13 +90,11 @@ struct Job {
     std::int64_t chunk = 0;
     std::shared_ptr<const CityScene> scene;
     PointBatch points;
-    Handover made, fired;
 };
 
 /// Fires all chunks of a survey: scenes are made in order, chunks fired in parallel, points handed to `take`
-/// in order. The number of chunks in flight bounds the memory. Nothing is thrown across the pipeline: TBB
-/// 2021.8 crashes now and then when a task cancels the group of a pipeline that another thread is leaving.
-/// The first failure stops the input and is rethrown after the end.
+/// in order. The number of chunks in flight bounds the memory. The first failure stops the input and is
+/// rethrown after the end.
 template <class Take>
 void run_survey(const Survey& survey, BlockCache& cache, const CancelToken& cancel, Take&& take) {
     std::int64_t next = 0;
@@ -111,9 +108,7 @@ void run_survey(const Survey& survey, BlockCache& cache, const CancelToken& canc
             if (!failed.exchange(true)) failure = std::current_exception();
         }
     };
-    const Handover begun, read, written, ended;
-    const auto make = [&]() -> Job* {
-        begun.acquire(), read.acquire();
+    const auto make = [&] {
         std::unique_ptr<Job> job;
         if (next < survey.chunk_count() && !cancel.requested())
             guarded([&] {
@@ -123,39 +118,15 @@ void run_survey(const Survey& survey, BlockCache& cache, const CancelToken& canc
                 job->scene = cache.scene(around.centre, around.cells);
             });
         if (failed) job.reset();
-        if (job) job->made.release();
-        read.release(), ended.release();
-        return job.release();
-    };
-    const auto fire = [&](Job* job) {
-        begun.acquire(), job->made.acquire();
-        guarded([&] { survey.fire(job->chunk, *job->scene, job->points); });
-        job->scene.reset();
-        job->fired.release();
         return job;
     };
-    const auto hand_on = [&](std::unique_ptr<Job> job) {
-        begun.acquire(), job->fired.acquire(), written.acquire();
-        guarded([&] { take(job->chunk, job->points); });
-        written.release(), ended.release();
+    const auto fire = [&](Job& job) {
+        guarded([&] { survey.fire(job.chunk, *job.scene, job.points); });
+        job.scene.reset();
     };
+    const auto hand_on = [&](Job& job) { guarded([&] { take(job.chunk, job.points); }); };
     const auto in_flight = static_cast<std::size_t>(3 * tbb::this_task_arena::max_concurrency());
-    begun.release();
-    using tbb::filter_mode, tbb::make_filter;
-    tbb::parallel_pipeline(
-        in_flight,
-        make_filter<void, Job*>(filter_mode::serial_in_order,
-                                [&](tbb::flow_control& control) CITYSPLAT_CALLED_BY_TBB -> Job* {
-                                    Job* const job = make();
-                                    if (!job) control.stop();
-                                    return job;
-                                }) &
-            make_filter<Job*, Job*>(filter_mode::parallel,
-                                    [&](Job* job) CITYSPLAT_CALLED_BY_TBB { return fire(job); }) &
-            make_filter<Job*, void>(filter_mode::serial_in_order, [&](Job* job) CITYSPLAT_CALLED_BY_TBB {
-                hand_on(std::unique_ptr<Job>(job));
-            }));
-    ended.acquire();
+    parallel_pipeline<Job>(in_flight, make, fire, hand_on);
     if (failure) std::rethrow_exception(failure);
     cancel.check();
 }

@@ -1,56 +1,52 @@
 #pragma once
 
-#include <tbb/blocked_range.h>
-#include <tbb/parallel_for.h>
-#include <tbb/parallel_invoke.h>
-
 #include <cstddef>
+#include <memory>
 
 /// Loops on TBB's threads. Use these instead of TBB's own: the library is not instrumented, so that
-/// ThreadSanitizer does not see it hand work from thread to thread, and would report every loop. Here it is
-/// told.
+/// ThreadSanitizer does not see it hand work from thread to thread and would report every loop. Here it is
+/// told. TBB's own loops are instantiated in parallel.cpp alone.
+namespace citysplat {
+
+namespace detail {
+
 #ifdef __SANITIZE_THREAD__
 extern "C" {
 void __tsan_acquire(void* address);
 void __tsan_release(void* address);
 }
-/// For functions that TBB calls: they read their captures before anything could be said about them.
-#define CITYSPLAT_CALLED_BY_TBB __attribute__((no_sanitize("thread")))
+inline void acquire(const void* at) { __tsan_acquire(const_cast<void*>(at)); }
+inline void release(const void* at) { __tsan_release(const_cast<void*>(at)); }
 #else
-#define CITYSPLAT_CALLED_BY_TBB
+inline void acquire(const void*) {}
+inline void release(const void*) {}
 #endif
 
-namespace citysplat {
-
-/// What a thread did before release() is done for every thread that comes to acquire() later. TBB sees to
-/// that; this only says so.
-class Handover {
+/// What was done before the end of one turn is done for every later turn. TBB sees to that; this only says
+/// so.
+class Turn {
   public:
-#ifdef __SANITIZE_THREAD__
-    void release() const { __tsan_release(&here_); }
-    void acquire() const { __tsan_acquire(&here_); }
+    explicit Turn(const void* at) : at_(at) { acquire(at); }
+    ~Turn() { release(at_); }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
 
   private:
-    mutable char here_ = 0;
-#else
-    void release() const {}
-    void acquire() const {}
-#endif
+    const void* at_;
 };
 
-/// Around a call of TBB: its branches begin after what came before the call and end before what comes after
-/// it.
+/// Lives around a call of TBB: its branches begin after what came before and end before what comes after.
 class ForkJoin {
   public:
-    ForkJoin() { fork_.release(); }
-    ~ForkJoin() { join_.acquire(); }
+    ForkJoin() { release(&fork_); }
+    ~ForkJoin() { acquire(&join_); }
     ForkJoin(const ForkJoin&) = delete;
     ForkJoin& operator=(const ForkJoin&) = delete;
 
     class Branch {
       public:
-        explicit Branch(const ForkJoin& call) : call_(call) { call.fork_.acquire(); }
-        ~Branch() { call_.join_.release(); }
+        explicit Branch(const ForkJoin& call) : call_(call) { acquire(&call.fork_); }
+        ~Branch() { release(&call_.join_); }
         Branch(const Branch&) = delete;
         Branch& operator=(const Branch&) = delete;
 
@@ -59,44 +55,103 @@ class ForkJoin {
     };
 
   private:
-    Handover fork_, join_;
+    char fork_ = 0, join_ = 0;  ///< only their addresses matter
 };
 
+using RangeBranch = void(const void* call, std::size_t begin, std::size_t end);
+void run_ranges(std::size_t n, std::size_t grain, RangeBranch* branch, const void* call);
+/// One task for each number below n.
+void run_tasks(std::size_t n, RangeBranch* branch, const void* call);
+
+/// The stages of a pipeline; make() returns nullptr at the end.
+struct PipelineBranches {
+    void* (*make)(void* call);
+    void (*work)(void* call, void* item);
+    void (*finish)(void* call, void* item);
+};
+void run_pipeline(std::size_t in_flight, const PipelineBranches& branches, void* call);
+
+template <class Body>
+struct RangeCall {
+    ForkJoin edges;
+    const Body& body;
+
+    static void branch(const void* call, std::size_t begin, std::size_t end) {
+        const auto& self = *static_cast<const RangeCall*>(call);
+        const ForkJoin::Branch inside(self.edges);
+        self.body(begin, end);
+    }
+};
+
+}  // namespace detail
+
 /// Calls body(begin, end) for parts of [0, n), in parallel; parts are split down to `grain`.
-template <class Body, class Partitioner = tbb::auto_partitioner>
-void parallel_ranges(std::size_t n, std::size_t grain, const Body& body,
-                     const Partitioner& partitioner = {}) {
-    const ForkJoin call;
-    tbb::parallel_for(
-        tbb::blocked_range<std::size_t>(0, n, grain),
-        [&](const tbb::blocked_range<std::size_t>& range) CITYSPLAT_CALLED_BY_TBB {
-            const ForkJoin::Branch branch(call);
-            body(range.begin(), range.end());
-        },
-        partitioner);
+template <class Body>
+void parallel_ranges(std::size_t n, std::size_t grain, const Body& body) {
+    const detail::RangeCall<Body> call{{}, body};
+    detail::run_ranges(n, grain, &call.branch, &call);
 }
 
 /// Calls body(i) for each i in [0, n), in parallel.
-template <class Body, class Partitioner = tbb::auto_partitioner>
-void parallel_for(std::size_t n, const Body& body, const Partitioner& partitioner = {}) {
-    parallel_ranges(
-        n, 1,
-        [&](std::size_t begin, std::size_t end) {
-            for (std::size_t i = begin; i < end; ++i) body(i);
-        },
-        partitioner);
+template <class Body>
+void parallel_for(std::size_t n, const Body& body) {
+    parallel_ranges(n, 1, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) body(i);
+    });
+}
+
+/// Calls body(i) for each i in [0, n), each as a task of its own: none waits for another to end.
+template <class Body>
+void parallel_tasks(std::size_t n, const Body& body) {
+    const auto one = [&](std::size_t i, std::size_t) { body(i); };
+    const detail::RangeCall<decltype(one)> call{{}, one};
+    detail::run_tasks(n, &call.branch, &call);
 }
 
 /// Calls both, in parallel.
 template <class A, class B>
 void parallel_invoke(const A& a, const B& b) {
-    const ForkJoin call;
-    const auto branch = [&](const auto& f) {
-        const ForkJoin::Branch inside(call);
-        f();
+    parallel_tasks(2, [&](std::size_t i) { i == 0 ? a() : b(); });
+}
+
+/// Calls make() for one item after the other until it returns nullptr, work(item) in parallel, and
+/// finish(item) in the order of make(). No more than `in_flight` items exist at a time. None of them may
+/// throw: TBB 2021.8 crashes now and then when a task cancels the group of a pipeline that another thread is
+/// leaving.
+template <class Item, class Make, class Work, class Finish>
+void parallel_pipeline(std::size_t in_flight, const Make& make, const Work& work, const Finish& finish) {
+    struct Call {
+        detail::ForkJoin edges;
+        const Make& make;
+        const Work& work;
+        const Finish& finish;
+        char making = 0, finishing = 0;
     };
-    tbb::parallel_invoke([&]() CITYSPLAT_CALLED_BY_TBB { branch(a); },
-                         [&]() CITYSPLAT_CALLED_BY_TBB { branch(b); });
+    Call call{{}, make, work, finish};
+    detail::run_pipeline(in_flight,
+                         {[](void* at) -> void* {
+                              auto& self = *static_cast<Call*>(at);
+                              const detail::ForkJoin::Branch inside(self.edges);
+                              const detail::Turn turn(&self.making);
+                              std::unique_ptr<Item> item = self.make();
+                              if (item) detail::release(item.get());
+                              return item.release();
+                          },
+                          [](void* at, void* item) {
+                              auto& self = *static_cast<Call*>(at);
+                              const detail::ForkJoin::Branch inside(self.edges);
+                              const detail::Turn turn(item);
+                              self.work(*static_cast<Item*>(item));
+                          },
+                          [](void* at, void* item) {
+                              auto& self = *static_cast<Call*>(at);
+                              const detail::ForkJoin::Branch inside(self.edges);
+                              detail::acquire(item);
+                              const detail::Turn turn(&self.finishing);
+                              const std::unique_ptr<Item> last(static_cast<Item*>(item));
+                              self.finish(*last);
+                          }},
+                         &call);
 }
 
 }  // namespace citysplat

@@ -46,8 +46,7 @@ void MemoryScheduler::Grant::exchange(std::uint64_t bytes) {
 void MemoryScheduler::run(std::span<const std::uint64_t> bytes,
                           const std::function<void(std::size_t, Grant&)>& work) {
     for (std::size_t i = 0; i < bytes.size(); ++i) waiting_.emplace(bytes[i], i);
-    parallel_for(
-        static_cast<std::size_t>(threads_), [&](std::size_t) { slot(work); }, tbb::simple_partitioner());
+    parallel_tasks(static_cast<std::size_t>(threads_), [&](std::size_t) { slot(work); });
     waiting_.clear();
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
