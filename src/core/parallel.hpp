@@ -73,8 +73,8 @@ void run_pipeline(std::size_t in_flight, const PipelineBranches& branches, void*
 
 template <class Body>
 struct RangeCall {
-    ForkJoin edges;
     const Body& body;
+    ForkJoin edges{};  ///< last: the branches begin after what comes before it
 
     static void branch(const void* call, std::size_t begin, std::size_t end) {
         const auto& self = *static_cast<const RangeCall*>(call);
@@ -88,7 +88,7 @@ struct RangeCall {
 /// Calls body(begin, end) for parts of [0, n), in parallel; parts are split down to `grain`.
 template <class Body>
 void parallel_ranges(std::size_t n, std::size_t grain, const Body& body) {
-    const detail::RangeCall<Body> call{{}, body};
+    const detail::RangeCall<Body> call{body};
     detail::run_ranges(n, grain, &call.branch, &call);
 }
 
@@ -104,7 +104,7 @@ void parallel_for(std::size_t n, const Body& body) {
 template <class Body>
 void parallel_tasks(std::size_t n, const Body& body) {
     const auto one = [&](std::size_t i, std::size_t) { body(i); };
-    const detail::RangeCall<decltype(one)> call{{}, one};
+    const detail::RangeCall<decltype(one)> call{one};
     detail::run_tasks(n, &call.branch, &call);
 }
 
@@ -121,13 +121,13 @@ void parallel_invoke(const A& a, const B& b) {
 template <class Item, class Make, class Work, class Finish>
 void parallel_pipeline(std::size_t in_flight, const Make& make, const Work& work, const Finish& finish) {
     struct Call {
-        detail::ForkJoin edges;
         const Make& make;
         const Work& work;
         const Finish& finish;
         char making = 0, finishing = 0;
+        detail::ForkJoin edges{};  // last, as in RangeCall
     };
-    Call call{{}, make, work, finish};
+    Call call{make, work, finish};
     detail::run_pipeline(in_flight,
                          {[](void* at) -> void* {
                               auto& self = *static_cast<Call*>(at);
