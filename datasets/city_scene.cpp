@@ -90,6 +90,7 @@ struct PointQuery {
 
 template <class Primitive>
 void bounds_callback(const RTCBoundsFunctionArguments* args) {
+    const handover::Turn turn(args->geometryUserPtr);
     const auto& block = *static_cast<const BlockScene*>(args->geometryUserPtr);
     const Box3 b = block.geometry().of<Primitive>()[args->primID].bounds().widened(kSlack_m);
     args->bounds_o->lower_x = static_cast<float>(b.min.x);
@@ -169,7 +170,9 @@ BlockScene::BlockScene(std::shared_ptr<const BlockFactory::Device> device, Cell 
       scene_(rtcNewScene(device_->device)) {
     rtcSetSceneFlags(scene_.get(), RTC_SCENE_FLAG_ROBUST);
     geometry_.for_each_kind([&](unsigned kind, const auto& primitives) { attach(kind, primitives); });
+    handover::release(this);
     rtcCommitScene(scene_.get());
+    handover::acquire(this);
     if (const RTCError error = rtcGetDeviceError(device_->device); error != RTC_ERROR_NONE)
         throw ResourceError("Embree could not index block (" + std::to_string(cell.i) + ", " +
                             std::to_string(cell.j) + "), error " + std::to_string(error) +

@@ -8,7 +8,9 @@
 /// told. TBB's own loops are instantiated in parallel.cpp alone.
 namespace citysplat {
 
-namespace detail {
+/// What a thread did before release(at) is done for every thread after its acquire(at). The libraries see to
+/// that; these only say so. Also for what Embree does on its threads while it builds a hierarchy.
+namespace handover {
 
 #ifdef __SANITIZE_THREAD__
 extern "C" {
@@ -35,18 +37,22 @@ class Turn {
     const void* at_;
 };
 
+}  // namespace handover
+
+namespace detail {
+
 /// Lives around a call of TBB: its branches begin after what came before and end before what comes after.
 class ForkJoin {
   public:
-    ForkJoin() { release(&fork_); }
-    ~ForkJoin() { acquire(&join_); }
+    ForkJoin() { handover::release(&fork_); }
+    ~ForkJoin() { handover::acquire(&join_); }
     ForkJoin(const ForkJoin&) = delete;
     ForkJoin& operator=(const ForkJoin&) = delete;
 
     class Branch {
       public:
-        explicit Branch(const ForkJoin& call) : call_(call) { acquire(&call.fork_); }
-        ~Branch() { release(&call_.join_); }
+        explicit Branch(const ForkJoin& call) : call_(call) { handover::acquire(&call.fork_); }
+        ~Branch() { handover::release(&call_.join_); }
         Branch(const Branch&) = delete;
         Branch& operator=(const Branch&) = delete;
 
@@ -132,22 +138,22 @@ void parallel_pipeline(std::size_t in_flight, const Make& make, const Work& work
                          {[](void* at) -> void* {
                               auto& self = *static_cast<Call*>(at);
                               const detail::ForkJoin::Branch inside(self.edges);
-                              const detail::Turn turn(&self.making);
+                              const handover::Turn turn(&self.making);
                               std::unique_ptr<Item> item = self.make();
-                              if (item) detail::release(item.get());
+                              if (item) handover::release(item.get());
                               return item.release();
                           },
                           [](void* at, void* item) {
                               auto& self = *static_cast<Call*>(at);
                               const detail::ForkJoin::Branch inside(self.edges);
-                              const detail::Turn turn(item);
+                              const handover::Turn turn(item);
                               self.work(*static_cast<Item*>(item));
                           },
                           [](void* at, void* item) {
                               auto& self = *static_cast<Call*>(at);
                               const detail::ForkJoin::Branch inside(self.edges);
-                              detail::acquire(item);
-                              const detail::Turn turn(&self.finishing);
+                              handover::acquire(item);
+                              const handover::Turn turn(&self.finishing);
                               const std::unique_ptr<Item> last(static_cast<Item*>(item));
                               self.finish(*last);
                           }},

@@ -1,5 +1,6 @@
 #include "core/disc_bounds_hd.hpp"
 #include "core/error.hpp"
+#include "core/parallel.hpp"
 #include "sim/packet.hpp"
 #include "sim/tile_frustum.hpp"
 #include "sim/tracer.hpp"
@@ -169,6 +170,7 @@ void intersect(const RTCIntersectFunctionNArguments* args) noexcept {
 }
 
 void EmbreeTile::bounds(const RTCBoundsFunctionArguments* args) noexcept {
+    const handover::Turn turn(args->geometryUserPtr);
     const auto& tile = *static_cast<const EmbreeTile*>(args->geometryUserPtr);
     const LeafDiscs leaf = tile.leaf(args->primID);
     Vec3f low{INFINITY, INFINITY, INFINITY}, high{-INFINITY, -INFINITY, -INFINITY};
@@ -225,7 +227,9 @@ EmbreeTile::EmbreeTile(std::shared_ptr<Device> device, std::uint32_t index, cons
     rtcCommitGeometry(geometry);
     rtcAttachGeometry(scene_.get(), geometry);
     rtcReleaseGeometry(geometry);
+    handover::release(this);
     rtcCommitScene(scene_.get());
+    handover::acquire(this);
     hierarchy_bytes_ = leaves * kHierarchyBytesPerLeaf;
     device_->check("building the hierarchy of a tile");
 }
