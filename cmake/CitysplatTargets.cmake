@@ -18,9 +18,12 @@ function(citysplat_flags target)
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
   endif()
   if(CITYSPLAT_SANITIZE)
-    # The instrumentation makes gcc suspect the standard library of reading what was never set.
     target_compile_options(${target} PRIVATE -fsanitize=${CITYSPLAT_SANITIZE} -fno-omit-frame-pointer
-                                             -fno-sanitize-recover=all -Wno-maybe-uninitialized)
+                                             -fno-sanitize-recover=all)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      # The instrumentation makes gcc suspect the standard library of reading what was never set.
+      target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)
+    endif()
     target_link_options(${target} PUBLIC -fsanitize=${CITYSPLAT_SANITIZE})
   endif()
 endfunction()
