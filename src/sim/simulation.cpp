@@ -246,17 +246,28 @@ void Simulation::mark_missing(Group& group) {
     });
 }
 
-void Simulation::conclude(Group& group) {
-    std::vector<Hash128> hashes(group.scans.size());
-    parallel_for(group.scans.size(), [&](std::size_t i) {
-        Scan& scan = group.scans[i];
-        for (const Return& r : scan.returns) {
+/// Both in one walk: returns are read from memory once.
+Hash128 count_and_hash(Scan& scan) {
+    constexpr std::size_t kPiece = 256;
+    Hasher hasher;
+    for (std::size_t begin = 0; begin < scan.returns.size(); begin += kPiece) {
+        const auto piece = std::span<const Return>(scan.returns)
+                               .subspan(begin, std::min(kPiece, scan.returns.size() - begin));
+        for (const Return& r : piece) {
             scan.hits += r.status == RayStatus::hit;
             scan.dropped += r.status == RayStatus::dropped;
             scan.missing += r.status == RayStatus::missing;
         }
-        hashes[i] = hash_bytes(std::as_bytes(std::span(scan.returns)));
-        sink_.consume(scan);
+        hasher.bytes(std::as_bytes(piece));
+    }
+    return hasher.finish();
+}
+
+void Simulation::conclude(Group& group) {
+    std::vector<Hash128> hashes(group.scans.size());
+    parallel_for(group.scans.size(), [&](std::size_t i) {
+        hashes[i] = count_and_hash(group.scans[i]);
+        sink_.consume(group.scans[i]);
     });
     for (std::size_t i = 0; i < group.scans.size(); ++i) {
         const Scan& scan = group.scans[i];
