@@ -38,9 +38,11 @@ void TileCache::plan(std::vector<std::uint32_t> upcoming) {
     if (!options_.prefetch) return;
     {
         const std::lock_guard lock(mutex_);
-        for (const std::uint32_t tile : plan_) slots_[tile].planned = false;
+        // All of the last plan, also what is loaded by now: it may be behind us and make room.
+        for (const std::uint32_t tile : planned_) slots_[tile].planned = false;
         plan_.assign(upcoming.begin(), upcoming.end());
-        for (const std::uint32_t tile : plan_) slots_[tile].planned = true;
+        planned_ = std::move(upcoming);
+        for (const std::uint32_t tile : planned_) slots_[tile].planned = true;
     }
     work_.notify_all();
 }

@@ -85,8 +85,9 @@ class TileCache {
     mutable std::mutex mutex_;
     std::condition_variable work_, ready_;
     std::vector<Slot> slots_;
-    std::list<std::uint32_t> recency_;  ///< resident tiles, least recently used first
-    std::deque<std::uint32_t> demand_, plan_;
+    std::list<std::uint32_t> recency_;         ///< resident tiles, least recently used first
+    std::deque<std::uint32_t> demand_, plan_;  ///< still to be loaded
+    std::vector<std::uint32_t> planned_;       ///< the whole plan
     std::vector<std::uint32_t> pinned_;
     std::uint64_t used_bytes_ = 0;
     std::exception_ptr failure_;

@@ -6,7 +6,9 @@
 #include <catch2/catch.hpp>
 #include <tbb/global_control.h>
 
+#include <chrono>
 #include <mutex>
+#include <thread>
 
 using namespace citysplat;
 using namespace citysplat::sim;
@@ -129,6 +131,26 @@ TEST_CASE("the budget holds while tiles come and go") {
     CHECK(outcome.report.passes == outcome.report.scans);
     // Every tile in reach is loaded once: the drive never comes back.
     CHECK(outcome.report.cache.tiles_loaded == outcome.report.tiles_in_reach);
+}
+
+TEST_CASE("what was planned and is behind makes room for what is ahead") {
+    constexpr std::uint32_t kTiles = 12;
+    std::vector<test::WorldDisc> discs;
+    for (std::uint32_t i = 0; i < kTiles; ++i) discs.push_back({{16.0 * i + 8, 8, 0}, {0, 0, 1}, 0.5});
+    const test::MemoryCity city(discs, 16);
+    const auto tracer = make_embree_tracer();
+    CacheOptions options;
+    options.budget_bytes = 3 * tracer->estimated_bytes(1);
+    TileCache cache(city, *tracer, options);
+    for (std::uint32_t i = 0; i + 1 < kTiles; ++i) {
+        const std::vector<std::uint32_t> here{i};
+        cache.acquire(here);
+        cache.plan({i + 1});
+        // The next tile comes without being asked for.
+        for (int patience = 0; cache.statistics().tiles_loaded < i + 2 && patience < 5000; ++patience)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        REQUIRE(cache.statistics().tiles_loaded == i + 2);
+    }
 }
 
 TEST_CASE("a budget below one tile is refused with the tile and the way out") {
