@@ -14,7 +14,8 @@ struct MemoryStore {
     MemoryStore() { objects.create_layout(); }
 };
 
-/// Hands the bytes to a reader as an object whose name fits them, so that only its own checks stand in the way.
+/// Hands the bytes to a reader as an object whose name fits them, so that only its own checks stand in the
+/// way.
 template <typename Read>
 void read_stored(const std::uint8_t* data, std::size_t size, const Read& read) {
     static MemoryStore memory;
