@@ -30,7 +30,7 @@ SplatParams SplatParams::of(Method method) {
     SplatParams p;
     p.method = method;
     if (method == Method::descriptors) {
-        p.sparse_reach_m = 0,
+        p.sparse_reach_m = 0;
         p.sparse_points = {0, 12, 0, 0};  // without classes wide balls mix walls and ground
         p.group_factor[0] = p.group_factor[1] = 1.5;
         p.resample_group[2] = true;  // a scan line on a wall is linear, too
