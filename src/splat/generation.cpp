@@ -20,6 +20,7 @@ GenerationSettings::GenerationSettings(const SplatParams& p, const tiling::Calib
         return {static_cast<std::int32_t>(std::max(3.0, k)),
                 static_cast<std::int32_t>(std::clamp(r, 1.0, double{kMaxReach}))};
     };
+    crease_noise_steps = p.crease_noise * error;
     double widest = 1, widest_m = 0, largest_error = 1;
     for (std::size_t g = 0; g < p.group_factor.size(); ++g) {
         reaches[g] = reach(p.group_factor[g], p.least_reach_m[g]);

@@ -35,8 +35,9 @@ struct GenerationSettings {
     std::array<double, kReachClasses> error_steps;  ///< bound of |ε| by reach class
     std::array<double, 4> least_radius_steps;       ///< of a splat, by group
     std::array<double, 4> lateral_noise_steps;      ///< by group; 0: normals by PCA
-    std::int32_t mean_radius_steps;                 ///< R̄
-    StageTimes* times;                              ///< where stages book their time, if anywhere
+    double crease_noise_steps;
+    std::int32_t mean_radius_steps;  ///< R̄
+    StageTimes* times;               ///< where stages book their time, if anywhere
 
     bool resamples() const { return params.resample && params.method != Method::basic; }
     /// The first splats of this group are final.

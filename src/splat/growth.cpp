@@ -111,9 +111,8 @@ Grower::MemberSums Grower::find_members(std::uint32_t seed, const Neighbourhood&
 /// disc. Half a disc — points at the edge of a wall — gives about r/2, a bar its half width.
 /// Infinite when the members of a surface are on a line: that says where the scanner looked, not how wide the
 /// surface is.
-double Grower::narrow_radius(std::uint32_t seed, const MemberSums& sums) const {
+double Grower::narrow_radius(std::uint32_t seed, Vec3d normal, const MemberSums& sums) const {
     constexpr double kLine = 0.05;
-    const Vec3d normal = vec_cast<double>(surface_.points[seed].normal);
     const auto count = static_cast<double>(members_.size());
     const Vec3d axis = std::fabs(normal.z) < 0.9 ? Vec3d{0, 0, 1} : Vec3d{1, 0, 0};
     const Vec3d u = normalized(axis - normal * dot(axis, normal)), v = cross(normal, u);
@@ -129,12 +128,19 @@ double Grower::narrow_radius(std::uint32_t seed, const MemberSums& sums) const {
     return 2.0 * std::sqrt(narrow);
 }
 
+/// A disc around the mean of its points, moved in its plane until its seed is well inside: the seed is a
+/// return, and a ray through it must find the disc.
+Grower::Disc Grower::centred_disc(Vec3d normal, Vec3d mean, double radius, double grown) const {
+    const Vec3d along = normal * dot(normal, mean), aside = mean - along;
+    const double shift = std::sqrt(dot(aside, aside)), most = settings_.params.seed_inside * radius;
+    return {shift > most ? along + aside * (most / shift) : mean, radius, grown};
+}
+
 /// Eq. 5 and 6: along the normal by the mean of ε, which is the normal times the mean difference; out to the
 /// farthest member. That disc sticks out over edges by up to its radius, so it is then fitted to its members.
-Grower::Disc Grower::fit_disc(std::uint32_t seed, const MemberSums& sums) const {
+Grower::Disc Grower::fit_disc(std::uint32_t seed, Vec3d normal, const MemberSums& sums) const {
     constexpr std::size_t kFewest = 4;  // with fewer points the spread says little
     constexpr double kKept = 0.75;
-    const Vec3d normal = vec_cast<double>(surface_.points[seed].normal);
     const Vec3d mean = sums.d * (1.0 / static_cast<double>(members_.size()));
     const Vec3d d = difference(surface_.points[seed], surface_.points[sums.last]);
     const double height = dot(normal, d), extent = extent_of(seed);
@@ -142,8 +148,8 @@ Grower::Disc Grower::fit_disc(std::uint32_t seed, const MemberSums& sums) const 
     Disc disc{normal * dot(normal, mean), grown, grown};
     const double fill = settings_.params.disc_fill[group_of(seed)];
     if (fill > 0 && (members_.size() >= kFewest || extent > 0)) {
-        const double narrow = narrow_radius(seed, sums);
-        if (std::isfinite(narrow)) disc.centre = mean, disc.radius = std::min(grown, fill * narrow);
+        const double narrow = narrow_radius(seed, normal, sums);
+        if (std::isfinite(narrow)) disc = centred_disc(normal, mean, std::min(grown, fill * narrow), grown);
         // Between few discs the mean lies between them: what the first disc covered stays covered.
         const Vec3d aside = disc.centre - normal * dot(normal, disc.centre);
         if (extent > 0 && std::sqrt(dot(aside, aside)) + kKept * extent > disc.radius)
@@ -155,11 +161,10 @@ Grower::Disc Grower::fit_disc(std::uint32_t seed, const MemberSums& sums) const 
 
 /// Suppressed points lie near the seed and well inside the disc, so that what starts no splat is covered by
 /// one; and nearer than the stop, beyond which the seed is not certain of its neighbours.
-void Grower::suppress(std::uint32_t seed, const Neighbourhood& n, const Stop& stop, const Disc& disc,
-                      std::vector<std::uint32_t>& suppressed) const {
+void Grower::suppress(std::uint32_t seed, Vec3d normal, const Neighbourhood& n, const Stop& stop,
+                      const Disc& disc, std::vector<std::uint32_t>& suppressed) const {
     const double alpha = settings_.params.suppression;
     const SurfacePoint& s = surface_.points[seed];
-    const Vec3d normal = vec_cast<double>(s.normal);
     const double reach = alpha * std::max(disc.grown, disc.radius), inside = alpha * disc.radius;
     const bool everywhere = settings_.params.disc_fill[group_of(seed)] == 0;
     for (std::size_t i = 0; i < n.point.size(); ++i) {
@@ -191,6 +196,54 @@ Growth::Fate Grower::fate_of_few(std::uint32_t seed, const Neighbourhood& n) con
     if (!n.whole) return Growth::Fate::open;
     if (!is_known(seed, n, n.reach2)) return Growth::Fate::unknown;
     return n.point.size() < kLeast ? Growth::Fate::none : Growth::Fate::splat;
+}
+
+/// Finds the nearest points of the seed's kind, itself among them, in no order; returns how far they reach.
+std::uint32_t Grower::find_nearest(std::uint32_t seed, const Neighbourhood& n, std::size_t most) {
+    near_.clear();
+    for (std::size_t i = 0; i < n.point.size(); ++i)
+        if (order_[i] != kNoOrder && surface_.points[n.point[i]].kind == surface_.points[seed].kind)
+            near_.push_back({order_[i], n.point[i]});
+    if (near_.size() > most) {
+        std::nth_element(near_.begin(), near_.begin() + static_cast<std::ptrdiff_t>(most), near_.end());
+        near_.resize(most);
+    }
+    std::uint64_t last = 0;
+    for (const auto& [order, point] : near_) last = std::max(last, order);
+    return static_cast<std::uint32_t>(last >> 32);
+}
+
+/// A ball around a crease holds two surfaces, and its plane is neither. The nearest points say which one the
+/// seed is on, roughly: a small disc with the normal that predicts their ranges. Replaces members_.
+Growth::Fate Grower::grow_at_crease(std::uint32_t seed, const Neighbourhood& n, Vec3d& normal, Disc& disc) {
+    const auto most = static_cast<std::size_t>(settings_.params.crease_points);
+    const auto least = static_cast<std::size_t>(settings_.params.least_points[group_of(seed)]);
+    const PointAttributes& a = cloud_.attributes[seed];
+    const bool facing = a.has_sensor() && dot(a.to_sensor(), a.to_sensor()) > 0;
+    if (most == 0 || !discs_.empty() || !facing) return Growth::Fate::none;
+    const std::uint32_t reach2 = find_nearest(seed, n, most);
+    if (near_.size() < most && !n.whole) return Growth::Fate::open;
+    if (!is_known(seed, n, n.whole && near_.size() < most ? n.reach2 : reach2)) return Growth::Fate::unknown;
+    const SurfacePoint& s = surface_.points[seed];
+    Moments m{};
+    for (const auto& [order, point] : near_) m.add(difference(s, surface_.points[point]));
+    normal = facing_normal(m, a.to_sensor(), settings_.crease_noise_steps);
+    const double bound = settings_.error_steps[surface_.reach_class[seed]];
+    members_.clear();
+    MemberSums sums;
+    std::uint64_t last = 0;
+    for (const auto& [order, point] : near_) {
+        const Vec3d d = difference(s, surface_.points[point]);
+        if (std::fabs(dot(normal, d)) > bound) continue;
+        members_.push_back(point);
+        sums.add(d, 0);
+        if (order >= last) last = order, sums.last = point;
+    }
+    if (members_.size() < least) return Growth::Fate::none;
+    disc = fit_disc(seed, normal, sums);
+    disc.radius =
+        std::min(disc.radius, settings_.params.crease_radius_m * static_cast<double>(kLatticePerMetre));
+    return Growth::Fate::splat;
 }
 
 /// A small disc in the place of the seed. So few points have no plane: it faces the sensor.
@@ -227,15 +280,17 @@ Growth Grower::grow(std::uint32_t seed, const Neighbourhood& n, std::vector<std:
     const std::size_t least = discs_.empty()
                                   ? static_cast<std::size_t>(settings_.params.least_points[group_of(seed)])
                                   : std::size_t{1};
-    const bool few = members_.size() < least;
-    if (few) {
-        const Growth::Fate fate = fate_of_few(seed, n);
+    Vec3d normal = vec_cast<double>(surface_.points[seed].normal);
+    Disc disc = fit_disc(seed, normal, sums);
+    if (members_.size() < least) {
+        Growth::Fate fate = fate_of_few(seed, n);
+        if (fate == Growth::Fate::splat)
+            disc = sparse_disc(seed, disc.grown, normal);
+        else if (fate == Growth::Fate::none)
+            fate = grow_at_crease(seed, n, normal, disc);
         if (fate == Growth::Fate::unknown) return unknown();
         if (fate != Growth::Fate::splat) return {fate, {}};
     }
-    Vec3d normal = vec_cast<double>(surface_.points[seed].normal);
-    Disc disc = fit_disc(seed, sums);
-    if (few) disc = sparse_disc(seed, disc.grown, normal);
     if (is_behind(seed, disc.centre, normal)) normal = -normal;
     SeededSplat s{};
     s.seed = seed;
@@ -249,7 +304,7 @@ Growth Grower::grow(std::uint32_t seed, const Neighbourhood& n, std::vector<std:
     s.splat.normal = pack_normal(normal);
     s.splat.label = cloud_.attributes[seed].label;
     s.splat.group = cloud_.group[seed];
-    suppress(seed, n, stop, disc, suppressed);
+    suppress(seed, normal, n, stop, disc, suppressed);
     return {Growth::Fate::splat, s};
 }
 

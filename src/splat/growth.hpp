@@ -72,7 +72,7 @@ class Grower {
         Vec3d d{0, 0, 0};
         double xx = 0, yy = 0, zz = 0, xy = 0, xz = 0, yz = 0;
         double extent2 = 0;
-        std::uint32_t last;  ///< the farthest member
+        std::uint32_t last = 0;  ///< the farthest member
 
         void add(Vec3d difference, double extent);
         double spread(Vec3d a, Vec3d b) const;  ///< sum of (d·a)(d·b)
@@ -86,17 +86,20 @@ class Grower {
     Stop first_stop(std::uint32_t seed, const Neighbourhood& n);
     bool is_known(std::uint32_t seed, const Neighbourhood& n, std::uint32_t reach2) const;
     MemberSums find_members(std::uint32_t seed, const Neighbourhood& n, const Stop& stop);
-    Disc fit_disc(std::uint32_t seed, const MemberSums& sums) const;
+    Disc fit_disc(std::uint32_t seed, Vec3d normal, const MemberSums& sums) const;
+    Disc centred_disc(Vec3d normal, Vec3d mean, double radius, double grown) const;
+    std::uint32_t find_nearest(std::uint32_t seed, const Neighbourhood& n, std::size_t most);
+    Growth::Fate grow_at_crease(std::uint32_t seed, const Neighbourhood& n, Vec3d& normal, Disc& disc);
     Growth::Fate fate_of_few(std::uint32_t seed, const Neighbourhood& n) const;
     Disc sparse_disc(std::uint32_t seed, double grown, Vec3d& normal) const;
-    double narrow_radius(std::uint32_t seed, const MemberSums& sums) const;
+    double narrow_radius(std::uint32_t seed, Vec3d normal, const MemberSums& sums) const;
     bool is_behind(std::uint32_t seed, Vec3d centre, Vec3d normal) const;
     double extent_of(std::uint32_t point) const {
         return discs_.empty() ? 0.0 : static_cast<double>(discs_[cloud_.rank[point]].radius);
     }
     std::size_t group_of(std::uint32_t point) const { return static_cast<std::size_t>(cloud_.group[point]); }
-    void suppress(std::uint32_t seed, const Neighbourhood& n, const Stop& stop, const Disc& disc,
-                  std::vector<std::uint32_t>& suppressed) const;
+    void suppress(std::uint32_t seed, Vec3d normal, const Neighbourhood& n, const Stop& stop,
+                  const Disc& disc, std::vector<std::uint32_t>& suppressed) const;
     void suppress_all(std::uint32_t seed, const Neighbourhood& n,
                       std::vector<std::uint32_t>& suppressed) const;
 
@@ -108,6 +111,7 @@ class Grower {
     const std::span<const FirstDisc> discs_;
     std::vector<std::uint32_t> members_;  ///< of the splat being grown
     std::vector<std::uint64_t> order_;  ///< (distance², rank) of each neighbour, out of the way for outliers
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> near_;  ///< order and point, at creases
     std::vector<std::uint16_t> intensities_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/vec_hd.hpp"
 #include "splat/neighbour_index.hpp"
 
 #include <cstddef>
@@ -39,6 +40,13 @@ struct Moments {
     /// Square of the distance within which a point that was not there would have changed the neighbourhood:
     /// that of the k-th neighbour, or of the ball when it holds fewer than k.
     std::uint32_t reach2;
+
+    void add(Vec3d d) {
+        sum_x += d.x, sum_y += d.y, sum_z += d.z;
+        sum_xx += d.x * d.x, sum_yy += d.y * d.y, sum_zz += d.z * d.z;
+        sum_xy += d.x * d.y, sum_xz += d.x * d.z, sum_yz += d.y * d.z;
+        ++count;
+    }
 };
 
 /// Queries are points of the index, ascending; `reach_class[i]` chooses the entry of `reaches` for point i.

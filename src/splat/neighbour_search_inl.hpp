@@ -110,11 +110,9 @@ struct MomentsSink {
     }
     void add_ties(const std::vector<std::uint32_t>& tied, std::uint32_t point, Moments& m) {
         for (const std::uint32_t t : tied) {
-            const double dx = index.x()[t] - index.x()[point], dy = index.y()[t] - index.y()[point],
-                         dz = index.z()[t] - index.z()[point];
-            m.sum_x += dx, m.sum_y += dy, m.sum_z += dz;
-            m.sum_xx += dx * dx, m.sum_yy += dy * dy, m.sum_zz += dz * dz;
-            m.sum_xy += dx * dy, m.sum_xz += dx * dz, m.sum_yz += dy * dz;
+            m.add({static_cast<double>(index.x()[t] - index.x()[point]),
+                   static_cast<double>(index.y()[t] - index.y()[point]),
+                   static_cast<double>(index.z()[t] - index.z()[point])});
         }
     }
 };

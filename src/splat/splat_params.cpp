@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 
 #include <cmath>
+#include <cstdio>
 #include <string>
 
 namespace citysplat::splat {
@@ -59,6 +60,7 @@ SplatParams SplatParams::paper(Method method) {
     p.resample_group = {true, true, true, true};
     p.least_points = {2, 2, 2, 2};
     p.disc_fill = p.lateral_noise = {0, 0, 0, 0};
+    p.crease_points = 0;
     p.sparse_points = {0, 0, 0, 0};
     p.sparse_discs = {false, false, false, false};
     p.sparse_reach_m = 0;
@@ -67,55 +69,37 @@ SplatParams SplatParams::paper(Method method) {
 
 namespace {
 
-void require(bool holds, const char* field, const char* rule) {
-    if (!holds) throw ConfigError(std::string("splat parameter ") + field + " must be " + rule);
+void check(std::string_view name, double value, double least, double most) {
+    if (std::isfinite(value) && value >= least && value <= most) return;
+    char range[64];
+    std::snprintf(range, sizeof range, "from %g to %g, not %g", least, most, value);
+    throw ConfigError("splat parameter " + std::string(name) + " must be " + range);
 }
 
-bool within(double v, double low, double high) { return std::isfinite(v) && v >= low && v <= high; }
+/// Calls each(value) for a field, or for every group's value of it.
+template <class Field, class Each>
+void for_each_value(const Field& field, const Each& each) {
+    if constexpr (requires { field.size(); })
+        for (const auto& value : field) each(value);
+    else
+        each(field);
+}
 
 }  // namespace
 
 void SplatParams::validate() const {
-    require(to_string(method) != "unknown", "method", "basic, adaptive or descriptors");
-    require(neighbours >= 3 && neighbours <= 200, "neighbours", "from 3 to 200");
-    for (const double factor : group_factor)
-        require(within(factor, 0.01, 5), "group_factor", "from 0.01 to 5");
-    for (const double reach : least_reach_m) require(within(reach, 0, 5), "least_reach_m", "from 0 to 5");
-    for (const double factor : error_factor)
-        require(within(factor, 0.01, 10), "error_factor", "from 0.01 to 10");
-    require(within(smoothness, -1, 1), "smoothness", "from -1 to 1");
-    require(within(suppression, 0, 1), "suppression", "from 0 to 1");
-    require(within(denoise_sigmas, 0, 1000), "denoise_sigmas", "from 0 (off) to 1000");
-    for (const int least : least_points) require(least >= 1 && least <= 100, "least_points", "from 1 to 100");
-    require(within(least_radius_m, 0.001, 0.1), "least_radius_m", "from 0.001 to 0.1");
-    for (const int many : sparse_points)
-        require(many >= 0 && many <= 1000, "sparse_points", "from 0 (off) to 1000");
-    require(within(sparse_radius_m, 0.01, 1), "sparse_radius_m", "from 0.01 to 1");
-    require(within(sparse_reach_m, 0, 5), "sparse_reach_m", "from 0 (off) to 5");
-    require(within(sparse_thickness, 0, 10), "sparse_thickness", "from 0 to 10");
-    for (const double fill : disc_fill) require(within(fill, 0, 10), "disc_fill", "from 0 (off) to 10");
-    for (const double noise : lateral_noise)
-        require(within(noise, 0, 10), "lateral_noise", "from 0 (off) to 10");
-    require(within(radius_cap_m, 0.01, 1.5), "radius_cap_m", "from 0.01 to 1.5");
+    if (to_string(method) == "unknown")
+        throw ConfigError("splat parameter method must be basic, adaptive or descriptors");
+    for_each_field(*this, [](std::string_view name, const auto& field, double least, double most) {
+        for_each_value(field, [&](auto value) { check(name, static_cast<double>(value), least, most); });
+    });
 }
 
 void SplatParams::add_to(Hasher& hasher) const {
-    hasher.text(to_string(method)).number(neighbours);
-    for (const double factor : group_factor) hasher.number(factor);
-    for (const double reach : least_reach_m) hasher.number(reach);
-    for (const double factor : error_factor) hasher.number(factor);
-    hasher.number(smoothness).number(suppression).number(denoise_sigmas).number(resample);
-    for (const bool takes_part : resample_group) hasher.number(takes_part);
-    for (const int least : least_points) hasher.number(least);
-    for (const double fill : disc_fill) hasher.number(fill);
-    for (const double noise : lateral_noise) hasher.number(noise);
-    for (const int many : sparse_points) hasher.number(many);
-    for (const bool kept : sparse_discs) hasher.number(kept);
-    hasher.number(sparse_radius_m)
-        .number(sparse_reach_m)
-        .number(sparse_thickness)
-        .number(least_radius_m)
-        .number(radius_cap_m);
+    hasher.text(to_string(method));
+    for_each_field(*this, [&](std::string_view, const auto& field, double, double) {
+        for_each_value(field, [&](auto value) { hasher.number(value); });
+    });
 }
 
 }  // namespace citysplat::splat

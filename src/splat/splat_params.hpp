@@ -57,16 +57,55 @@ struct SplatParams {
     /// Where this is not 0 the normal is that of the plane that predicts the ranges best, with so much noise
     /// across the rays, in units of Ē: thin things turn to the sensor. 0: PCA.
     std::array<double, 4> lateral_noise{0, 0, 0.5, 0.5};
-    double radius_cap_m = 1.5;  ///< neighbourhoods count as at most this wide in the mean R̄
+    /// A disc that is centred on its points still has its seed within this share of its radius.
+    double seed_inside = 0.8;
+    /// Where growth ends at once although there are points enough — creases, where a ball holds two surfaces
+    /// and its plane is neither — the nearest so many points of the same class are asked for a plane as above
+    /// (0: none), with so much noise across the rays. The disc is small.
+    int crease_points = 8;
+    double crease_noise = 0.5;
+    double crease_radius_m = 0.05;  ///< at most
+    double radius_cap_m = 1.5;      ///< neighbourhoods count as at most this wide in the mean R̄
 
     /// Our values for a method.
     static SplatParams of(Method method);
     /// The paper's values for a method.
     static SplatParams paper(Method method);
 
+    /// Calls visit(name, field, least, most) for every field but the method, always in the same order. Fields
+    /// are bool, int or double, or arrays of them by group.
+    template <class Self, class Visit>
+    static void for_each_field(Self& p, const Visit& visit) {
+        visit("neighbours", p.neighbours, 3, 200);
+        visit("group_factor", p.group_factor, 0.01, 5);
+        visit("least_reach_m", p.least_reach_m, 0, 5);
+        visit("error_factor", p.error_factor, 0.01, 10);
+        visit("smoothness", p.smoothness, -1, 1);
+        visit("suppression", p.suppression, 0, 1);
+        visit("denoise_sigmas", p.denoise_sigmas, 0, 1000);
+        visit("resample", p.resample, 0, 1);
+        visit("resample_group", p.resample_group, 0, 1);
+        visit("least_points", p.least_points, 1, 100);
+        visit("least_radius_m", p.least_radius_m, 0.001, 0.1);
+        visit("sparse_points", p.sparse_points, 0, 1000);
+        visit("sparse_reach_m", p.sparse_reach_m, 0, 5);
+        visit("sparse_thickness", p.sparse_thickness, 0, 10);
+        visit("sparse_discs", p.sparse_discs, 0, 1);
+        visit("sparse_radius_m", p.sparse_radius_m, 0.01, 1);
+        visit("disc_fill", p.disc_fill, 0, 10);
+        visit("lateral_noise", p.lateral_noise, 0, 10);
+        visit("seed_inside", p.seed_inside, 0, 1);
+        visit("crease_points", p.crease_points, 0, 20);
+        visit("crease_noise", p.crease_noise, 0.01, 10);
+        visit("crease_radius_m", p.crease_radius_m, 0.01, 1);
+        visit("radius_cap_m", p.radius_cap_m, 0.01, 1.5);
+    }
+
     /// Throws ConfigError naming the field.
     void validate() const;
     void add_to(Hasher& hasher) const;
+
+    friend bool operator==(const SplatParams&, const SplatParams&) = default;
 };
 
 }  // namespace citysplat::splat

@@ -11,7 +11,7 @@ namespace citysplat::splat {
 namespace {
 
 /// Raised whenever the same points and parameters give other splats than before.
-constexpr std::uint32_t kAlgorithmVersion = 4;
+constexpr std::uint32_t kAlgorithmVersion = 5;
 
 /// Splats along the Hilbert curve through world positions in millimetres or so, whatever the frame.
 void sort_along_curve(std::vector<Splat>& splats, const TileFrame& frame) {

@@ -54,26 +54,6 @@ Oriented orient(const PlaneFit& fit, const PointAttributes& a) {
     return {down ? -n : n, false};
 }
 
-/// The normal of the plane that predicts the ranges of a neighbourhood best. Ranges are noisy, directions
-/// hardly: a bar of a few points, whose noise along the rays exceeds its width, has its least spread *across*
-/// the view, and PCA would turn it edge-on. Least squares along the ray s instead of total least squares
-/// gives n ∝ (C + ν²)⁻¹ s, with the covariance C and a little noise ν across the rays. For a wide plane both
-/// agree; a line gets the normal that looks at the sensor, a lone point looks at it.
-Vec3d facing_normal(const Moments& m, Vec3d to_sensor, double noise) {
-    const auto n = static_cast<double>(m.count);
-    const double ridge = noise * noise;
-    const double xx = (m.sum_xx - m.sum_x * m.sum_x / n) / n + ridge,
-                 yy = (m.sum_yy - m.sum_y * m.sum_y / n) / n + ridge,
-                 zz = (m.sum_zz - m.sum_z * m.sum_z / n) / n + ridge,
-                 xy = (m.sum_xy - m.sum_x * m.sum_y / n) / n, xz = (m.sum_xz - m.sum_x * m.sum_z / n) / n,
-                 yz = (m.sum_yz - m.sum_y * m.sum_z / n) / n;
-    // The inverse is the adjugate but for a positive factor.
-    const double a_xy = xz * yz - xy * zz, a_xz = xy * yz - xz * yy, a_yz = xy * xz - xx * yz;
-    const Vec3d row_x{yy * zz - yz * yz, a_xy, a_xz}, row_y{a_xy, xx * zz - xz * xz, a_yz},
-        row_z{a_xz, a_yz, xx * yy - xy * xy};
-    return normalized(Vec3d{dot(row_x, to_sensor), dot(row_y, to_sensor), dot(row_z, to_sensor)});
-}
-
 std::uint16_t kind_of(const PointCloud& cloud, std::size_t i, Method method) {
     switch (method) {
         case Method::basic:
@@ -105,12 +85,9 @@ Moments moments_of_class(const PointCloud& cloud, std::uint32_t query, const Nei
     for (std::size_t i = lists.begin[q]; i < lists.begin[q] + lists.count[q]; ++i) {
         const std::uint32_t p = lists.point[i];
         if (cloud.attributes[p].label != cloud.attributes[query].label) continue;
-        const double x = cloud.x[p] - cloud.x[query], y = cloud.y[p] - cloud.y[query],
-                     z = cloud.z[p] - cloud.z[query];
-        m.sum_x += x, m.sum_y += y, m.sum_z += z;
-        m.sum_xx += x * x, m.sum_yy += y * y, m.sum_zz += z * z;
-        m.sum_xy += x * y, m.sum_xz += x * z, m.sum_yz += y * z;
-        ++m.count;
+        m.add({static_cast<double>(cloud.x[p] - cloud.x[query]),
+               static_cast<double>(cloud.y[p] - cloud.y[query]),
+               static_cast<double>(cloud.z[p] - cloud.z[query])});
     }
     return m;
 }
@@ -151,6 +128,21 @@ void widen_sparse(std::size_t begin, const PointCloud& cloud, const NeighbourInd
 }
 
 }  // namespace
+
+Vec3d facing_normal(const Moments& m, Vec3d to_sensor, double noise) {
+    const auto n = static_cast<double>(m.count);
+    const double ridge = noise * noise;
+    const double xx = (m.sum_xx - m.sum_x * m.sum_x / n) / n + ridge,
+                 yy = (m.sum_yy - m.sum_y * m.sum_y / n) / n + ridge,
+                 zz = (m.sum_zz - m.sum_z * m.sum_z / n) / n + ridge,
+                 xy = (m.sum_xy - m.sum_x * m.sum_y / n) / n, xz = (m.sum_xz - m.sum_x * m.sum_z / n) / n,
+                 yz = (m.sum_yz - m.sum_y * m.sum_z / n) / n;
+    // The inverse is the adjugate but for a positive factor.
+    const double a_xy = xz * yz - xy * zz, a_xz = xy * yz - xz * yy, a_yz = xy * xz - xx * yz;
+    const Vec3d row_x{yy * zz - yz * yz, a_xy, a_xz}, row_y{a_xy, xx * zz - xz * xz, a_yz},
+        row_z{a_xz, a_yz, xx * yy - xy * xy};
+    return normalized(Vec3d{dot(row_x, to_sensor), dot(row_y, to_sensor), dot(row_z, to_sensor)});
+}
 
 Surface find_surface(PointCloud& cloud, const NeighbourIndex& index, const CoveredEdge& edge,
                      const GenerationSettings& settings, std::span<const FirstDisc> discs,

@@ -32,6 +32,13 @@ struct Surface {
     std::vector<std::uint8_t> reach_class;  ///< neighbourhood that the point's splat grows in
 };
 
+/// The normal of the plane that predicts the ranges of a neighbourhood best. Ranges are noisy, directions
+/// hardly: a bar of a few points, whose noise along the rays exceeds its width, has its least spread *across*
+/// the view, and PCA would turn it edge-on. Least squares along the ray s instead of total least squares
+/// gives n ∝ (C + ν²)⁻¹ s, with the covariance C and a little noise ν across the rays. For a wide plane both
+/// agree; a line gets the normal that looks at the sensor, a lone point looks at it.
+Vec3d facing_normal(const Moments& m, Vec3d to_sensor, double noise);
+
 /// Normals and denoising for all points; for `descriptors` also the groups (into the cloud), unless it is the
 /// second generation (`discs` as in GenerationTask), which keeps them.
 Surface find_surface(PointCloud& cloud, const NeighbourIndex& index, const CoveredEdge& edge,

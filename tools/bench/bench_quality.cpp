@@ -240,14 +240,14 @@ void print(const std::vector<std::pair<std::string, Score>>& scores) {
                     100 * s.c2c.all.mean_m(), 100 * s.own_c2c.all.mean_m(), cm(s.c2c, kFence),
                     cm(s.c2c, kPole), cm(s.c2c, kSign), 100 * s.truth.all.mean_m(),
                     100 * s.truth.all.share_above(cli::kGhost_m));
-    std::printf("\ncoverage %% (holes)       %15s %15s %15s %15s %15s %15s\n", "road", "sidewalk", "building",
+    std::printf("\ncoverage %% (met first)   %15s %15s %15s %15s %15s %15s\n", "road", "sidewalk", "building",
                 "pole", "sign", "fence");
     for (const auto& [name, s] : scores) {
         std::printf("%-24s", name.c_str());
         for (const std::uint16_t label : {kRoad, kSidewalk, kBuilding, kPole, kSign, kFence}) {
             const auto found = s.coverage.classes.find(label);
             const cli::Coverage c = found == s.coverage.classes.end() ? cli::Coverage{} : found->second;
-            std::printf("  %6.2f (%5.2f)", 100 * c.share(), 100 * c.hole_share());
+            std::printf("  %6.2f (%5.2f)", 100 * c.share(c.covered), 100 * c.share(c.met));
         }
         double least = INFINITY, most = 0;
         for (std::size_t beam = 0; beam < s.survey.size(); ++beam)

@@ -127,29 +127,104 @@ class ReturnCounter {
     std::vector<std::atomic<std::uint32_t>> counts_;
 };
 
-/// Tiles that any of the rays can reach before its true surface, in parts that fit the budget.
-std::vector<std::vector<std::uint32_t>> tiles_for(const tiling::TileSource& city, const sim::TileCache& cache,
-                                                  std::span<const SurveyRay> rays) {
-    Vec3d low{INFINITY, INFINITY, INFINITY}, high{-INFINITY, -INFINITY, -INFINITY};
-    const auto include = [&](Vec3d p) {
-        low = {std::min(low.x, p.x), std::min(low.y, p.y), std::min(low.z, p.z)};
-        high = {std::max(high.x, p.x), std::max(high.y, p.y), std::max(high.z, p.z)};
-    };
-    for (const SurveyRay& r : rays) {
-        include(r.ray.origin);
-        include(r.ray.origin + vec_cast<double>(r.ray.direction) * static_cast<double>(r.ray.t_max));
+/// The city as something to cast rays at, however many of its tiles fit the memory.
+class Model {
+  public:
+    Model(const tiling::TileSource& city, const sim::Tracer& tracer, std::uint64_t budget_bytes)
+        : city_(city), tracer_(tracer), cache_(city, tracer, options(budget_bytes)) {}
+
+    /// The first hit of each ray.
+    std::vector<sim::Hit> cast(std::span<const sim::Ray> rays) {
+        std::vector<sim::Hit> hits(rays.size());
+        for (const auto& part : tiles_for(rays)) {
+            const sim::TileSetPtr set = tracer_.bind(cache_.acquire(part).tiles);
+            const std::size_t n = tracer_.batch_rays();
+            parallel_for((rays.size() + n - 1) / n, [&](std::size_t i) {
+                const std::size_t count = std::min(n, rays.size() - i * n);
+                tracer_.closest(*set, rays.subspan(i * n, count), std::span(hits).subspan(i * n, count));
+            });
+        }
+        return hits;
     }
-    std::vector<std::vector<std::uint32_t>> parts;
-    std::uint64_t used = 0;
-    for (std::uint32_t i = 0; i < city.tiles().size(); ++i) {
-        const tiling::TileEntry& e = city.tiles()[i];
-        if (e.splats == 0 || e.min.x > high.x || e.max.x < low.x || e.min.y > high.y || e.max.y < low.y)
-            continue;
-        if (parts.empty() || used + cache.bytes(i) > cache.budget_bytes()) parts.emplace_back(), used = 0;
-        parts.back().push_back(i);
-        used += cache.bytes(i);
+
+  private:
+    static sim::CacheOptions options(std::uint64_t budget_bytes) {
+        sim::CacheOptions options;
+        options.budget_bytes = budget_bytes;
+        return options;
     }
-    return parts;
+
+    /// Tiles that any of the rays can reach, in parts that fit the budget.
+    std::vector<std::vector<std::uint32_t>> tiles_for(std::span<const sim::Ray> rays) const {
+        Vec3d low{INFINITY, INFINITY, INFINITY}, high{-INFINITY, -INFINITY, -INFINITY};
+        const auto include = [&](Vec3d p) {
+            low = {std::min(low.x, p.x), std::min(low.y, p.y), std::min(low.z, p.z)};
+            high = {std::max(high.x, p.x), std::max(high.y, p.y), std::max(high.z, p.z)};
+        };
+        for (const sim::Ray& r : rays) {
+            include(r.origin);
+            include(r.origin + vec_cast<double>(r.direction) * static_cast<double>(r.t_max));
+        }
+        std::vector<std::vector<std::uint32_t>> parts;
+        std::uint64_t used = 0;
+        for (std::uint32_t i = 0; i < city_.tiles().size(); ++i) {
+            const tiling::TileEntry& e = city_.tiles()[i];
+            if (e.splats == 0 || e.min.x > high.x || e.max.x < low.x || e.min.y > high.y || e.max.y < low.y)
+                continue;
+            if (parts.empty() || used + cache_.bytes(i) > cache_.budget_bytes())
+                parts.emplace_back(), used = 0;
+            parts.back().push_back(i);
+            used += cache_.bytes(i);
+        }
+        return parts;
+    }
+
+    const tiling::TileSource& city_;
+    const sim::Tracer& tracer_;
+    sim::TileCache cache_;
+};
+
+/// What became of a ray of the survey.
+struct Verdict {
+    std::uint16_t label;
+    bool covered, met, hidden, met_in_truth;
+
+    void add_to(Coverage& c, bool seen) const {
+        ++c.rays;
+        if (!seen) return;
+        ++c.seen;
+        c.covered += covered, c.met += met, c.hidden += hidden, c.met_in_truth += met_in_truth;
+    }
+};
+
+void judge(std::span<const SurveyRay> survey, Model& model, const synth::Truth& truth,
+           std::vector<Verdict>& verdicts) {
+    std::vector<sim::Ray> rays, short_rays;
+    std::vector<synth::Truth::WorldRay> true_rays;
+    for (const SurveyRay& s : survey) {
+        rays.push_back(s.ray);
+        // Only around the surface: from kCovered_m before it to kCovered_m behind.
+        const double around_m = kCovered_m / std::max(s.cosine, 1e-3);
+        sim::Ray close = s.ray;
+        close.t_min = static_cast<float>(std::max(0.0, s.range_m - around_m));
+        close.t_max = static_cast<float>(s.range_m + around_m);
+        short_rays.push_back(close);
+        true_rays.push_back({s.ray.origin, normalized(vec_cast<double>(s.ray.direction))});
+    }
+    const std::vector<sim::Hit> first = model.cast(rays), near = model.cast(short_rays);
+    std::vector<synth::Truth::Hit> in_truth(survey.size());
+    truth.intersect(true_rays, 200, in_truth);
+    for (std::size_t i = 0; i < survey.size(); ++i) {
+        const SurveyRay& s = survey[i];
+        const auto off_m = [&](double range_m) { return (range_m - s.range_m) * s.cosine; };
+        Verdict v{s.label, near[i].exists(), false, false, false};
+        if (first[i].exists()) {
+            v.met = std::fabs(off_m(first[i].range_m)) <= kCovered_m;
+            v.hidden = off_m(first[i].range_m) < -kCovered_m;
+        }
+        v.met_in_truth = in_truth[i].found && std::fabs(off_m(in_truth[i].range_m)) <= kCovered_m;
+        verdicts.push_back(v);
+    }
 }
 
 }  // namespace
@@ -184,15 +259,8 @@ CoverageByClass coverage(const tiling::TileSource& city, const sim::Tracer& trac
     const auto files = open_all(drive, total);
     const double share = static_cast<double>(wanted) / static_cast<double>(std::max<std::uint64_t>(total, 1));
     Progress::Stage stage(progress, "coverage", total, "points");
-    sim::CacheOptions options;
-    options.budget_bytes = budget_bytes;
-    sim::TileCache cache(city, tracer, options);
-    enum class Outcome : std::uint8_t { covered, hidden, hole };
-    struct Sample {
-        std::uint16_t label;
-        Outcome outcome;
-    };
-    std::vector<Sample> samples;
+    Model model(city, tracer, budget_bytes);
+    std::vector<Verdict> verdicts;
     ReturnCounter returns;
     PointBatch batch;
     std::uint64_t key = 1;
@@ -203,26 +271,8 @@ CoverageByClass coverage(const tiling::TileSource& city, const sim::Tracer& trac
             if (batch.gps_time.empty())
                 throw InputError("coverage needs the GPS times of the drive; the cloud has none");
             const std::vector<SurveyRay> survey = survey_rays(batch, share, ++key, truth);
-            std::vector<sim::Ray> rays;
-            for (const SurveyRay& r : survey) rays.push_back(r.ray);
-            std::vector<sim::Hit> hits(rays.size());
-            for (const auto& part : tiles_for(city, cache, survey)) {
-                const sim::TileSetPtr set = tracer.bind(cache.acquire(part).tiles);
-                const std::size_t n = tracer.batch_rays();
-                parallel_for((rays.size() + n - 1) / n, [&](std::size_t i) {
-                    const std::size_t count = std::min(n, rays.size() - i * n);
-                    tracer.closest(*set, std::span(rays).subspan(i * n, count),
-                                   std::span(hits).subspan(i * n, count));
-                });
-            }
-            for (std::size_t i = 0; i < rays.size(); ++i) {
-                const double off_m = (hits[i].range_m - survey[i].range_m) * survey[i].cosine;
-                Outcome outcome = Outcome::hole;
-                if (hits[i].exists() && off_m <= kCovered_m)
-                    outcome = off_m >= -kCovered_m ? Outcome::covered : Outcome::hidden;
-                samples.push_back({survey[i].label, outcome});
-                returns.add(survey[i].recorded);
-            }
+            judge(survey, model, truth, verdicts);
+            for (const SurveyRay& r : survey) returns.add(r.recorded);
             stage.advance(batch.size());
         }
     Progress::Stage counting(progress, "returns nearby", total, "points");
@@ -236,14 +286,9 @@ CoverageByClass coverage(const tiling::TileSource& city, const sim::Tracer& trac
         }
     }
     CoverageByClass result;
-    for (std::size_t i = 0; i < samples.size(); ++i)
-        for (Coverage* c : {&result.all, &result.classes[samples[i].label]}) {
-            ++c->rays;
-            if (!returns.seen(i)) continue;
-            ++c->seen;
-            c->covered += samples[i].outcome == Outcome::covered;
-            c->hidden += samples[i].outcome == Outcome::hidden;
-        }
+    for (std::size_t i = 0; i < verdicts.size(); ++i)
+        for (Coverage* c : {&result.all, &result.classes[verdicts[i].label]})
+            verdicts[i].add_to(*c, returns.seen(i));
     return result;
 }
 

@@ -30,16 +30,20 @@ inline constexpr double kSeen_m = 0.10;
 sim::DistancesByClass distance_to_truth(std::span<const InputSource> simulated, const synth::Truth& truth,
                                         const CancelToken& cancel, Progress& progress);
 
+/// Counts of sampled returns of static surfaces.
 struct Coverage {
-    std::uint64_t rays = 0;     ///< sampled returns of a static surface
-    std::uint64_t seen = 0;     ///< of these: the surface counts as seen by the drive
-    std::uint64_t covered = 0;  ///< of those seen
-    std::uint64_t hidden = 0;   ///< of those seen: the ray met something nearer; the rest are holes
-    void add(const Coverage& o) { rays += o.rays, seen += o.seen, covered += o.covered, hidden += o.hidden; }
-    double share() const { return share_of(covered); }
-    double hidden_share() const { return share_of(hidden); }
-    double hole_share() const { return share_of(seen - covered - hidden); }
-    double share_of(std::uint64_t n) const {
+    std::uint64_t rays = 0;          ///< all
+    std::uint64_t seen = 0;          ///< the surface counts as seen by the drive; the following are of these
+    std::uint64_t covered = 0;       ///< the ray finds the model within kCovered_m of the surface
+    std::uint64_t met = 0;           ///< and that is the first thing it meets
+    std::uint64_t hidden = 0;        ///< it meets something else before
+    std::uint64_t met_in_truth = 0;  ///< as `met`, with the true surfaces for a model
+
+    void add(const Coverage& o) {
+        rays += o.rays, seen += o.seen, covered += o.covered, met += o.met, hidden += o.hidden;
+        met_in_truth += o.met_in_truth;
+    }
+    double share(std::uint64_t n) const {
         return seen == 0 ? 0 : static_cast<double>(n) / static_cast<double>(seen);
     }
 };
@@ -49,8 +53,9 @@ struct CoverageByClass {
 };
 
 /// Casts the survey's own rays again: from the scanner's recorded position through a sample of about `rays`
-/// points of the drive. Of those that met a static surface which counts as seen, covered are the ones whose
-/// first hit in the model lies within kCovered_m of it, measured along the true normal.
+/// points of the drive that met a static surface. Distances to the surface are measured along its normal. The
+/// recorded position is off by the localisation error, which differs from pass to pass: near an edge a ray
+/// may pass it on the other side. `met_in_truth` tells how often, because a perfect model has that, too.
 CoverageByClass coverage(const tiling::TileSource& city, const sim::Tracer& tracer,
                          std::span<const InputSource> drive, const synth::Truth& truth, std::uint64_t rays,
                          std::uint64_t budget_bytes, const CancelToken& cancel, Progress& progress);

@@ -5,6 +5,7 @@
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "splat/params_text.hpp"
 #include "splat/splat_processor.hpp"
 #include "tiling/builder.hpp"
 #include "tiling/city_paths.hpp"
@@ -28,7 +29,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 struct BuildFlags {
-    std::string city, trajectory, method, classes, shard;
+    std::string city, trajectory, method, classes, params, shard;
     InputFlags reading;
     TrajectoryFlags trajectory_reading;
     std::vector<std::string> inputs, remove;
@@ -47,6 +48,26 @@ struct Recipe {
         params = splat::SplatParams::of(method);
         params.resample = resample;
     }
+    /// Numbers from a file, or `default` or `paper` for the method's own.
+    void change(const std::string& name) {
+        if (name == "default")
+            params = splat::SplatParams::of(params.method);
+        else if (name == "paper")
+            params = splat::SplatParams::paper(params.method);
+        else
+            splat::change_params(params, read_text_file(name), name);
+    }
+    /// What a later build needs to know.
+    std::string text() const {
+        json object{{"method", std::string(splat::to_string(params.method))},
+                    {"resample", params.resample},
+                    {"classes", classes.name()}};
+        splat::SplatParams same = params;
+        same.resample = splat::SplatParams::of(params.method).resample;
+        if (const std::string changes = splat::params_changes(same); !changes.empty())
+            object["changes"] = changes;
+        return object.dump();
+    }
 };
 
 Recipe recipe_of(const BuildFlags& flags) {
@@ -61,6 +82,7 @@ Recipe recipe_of(const BuildFlags& flags) {
             recipe.params = splat::SplatParams::of(
                 splat::method_from(before.value("method", "adaptive")).value_or(splat::Method::adaptive));
             recipe.params.resample = before.value("resample", true);
+            splat::change_params(recipe.params, before.value("changes", ""), flags.city);
             if (!latest->classes.empty()) recipe.classes = ClassMap::parse(latest->classes, flags.city);
             known_method = true;
         }
@@ -73,6 +95,7 @@ Recipe recipe_of(const BuildFlags& flags) {
         throw UsageError(
             "--method adaptive sorts points by their class: give the map of the data set with --classes, "
             "or use --method descriptors for clouds without labels");
+    if (!flags.params.empty()) recipe.change(flags.params);
     if (flags.no_resample) recipe.params.resample = false;
     if (flags.resample) recipe.params.resample = true;
     return recipe;
@@ -212,10 +235,7 @@ void run(Context& context, const BuildFlags& flags) {
     options.recalibrate = flags.recalibrate;
     options.measure_drift = flags.measure_drift;
     options.shard = parse_shard(flags.shard);
-    options.parameters = json{{"method", std::string(splat::to_string(recipe.params.method))},
-                              {"resample", recipe.params.resample},
-                              {"classes", recipe.classes.name()}}
-                             .dump();
+    options.parameters = recipe.text();
     if (!recipe.classes.classes().empty()) options.classes = recipe.classes.to_toml();
     options.tile_size_m = flags.tile_size_m;
     options.memory_bytes = context.memory_bytes();
@@ -266,6 +286,9 @@ void add_build(CLI::App& app, Context& context) {
     verb.add_option("--tile-size", flags->tile_size_m, "edge of a tile in whole metres; changes no splat")
         ->check(CLI::Range(1, 512))
         ->type_name("M");
+    verb.add_option("--params", flags->params,
+                    "numbers of the method: a TOML file, paper, or default (docs/parameters.md)")
+        ->type_name("FILE");
     auto* no_resample = verb.add_flag("--no-resample", flags->no_resample, "one generation of splats only");
     verb.add_flag("--resample", flags->resample,
                   "even out the density and generate twice (default for a new city)")

@@ -55,7 +55,7 @@ class Report {
 
     std::string text() const {
         std::string out = line("class", "points", "C2C mean", "C2C p95", "truth mean", "truth p95", "ghosts",
-                               "coverage", "holes", "hidden");
+                               "coverage", "met first", "in truth");
         out += row("all", json_);
         for (const auto& [name, of] : json_["classes"].items()) out += row(name, of);
         return out;
@@ -68,11 +68,13 @@ class Report {
         of[prefix + "_max_m"] = s.max_m();
     }
     static void put(nlohmann::json& of, const Coverage& c) {
-        of["coverage"] = c.share();
+        of["coverage"] = c.share(c.covered);
         of["coverage_rays"] = c.seen;
         of["seen"] = c.rays == 0 ? 0 : static_cast<double>(c.seen) / static_cast<double>(c.rays);
-        of["hidden"] = c.hidden_share();
-        of["holes"] = c.hole_share();
+        of["holes"] = 1 - c.share(c.covered);
+        of["hidden"] = c.share(c.hidden);
+        of["met_first"] = c.share(c.met);
+        of["met_first_in_truth"] = c.share(c.met_in_truth);
     }
     nlohmann::json& of_class(std::uint16_t label) {
         const auto& known = classes_.classes();
@@ -83,7 +85,7 @@ class Report {
     template <class... T>
     static std::string line(T... fields) {
         char buffer[256];
-        std::snprintf(buffer, sizeof buffer, "%-18s %12s %10s %10s %11s %10s %9s %9s %8s %8s\n", fields...);
+        std::snprintf(buffer, sizeof buffer, "%-18s %12s %10s %10s %11s %10s %9s %9s %9s %9s\n", fields...);
         return buffer;
     }
     static std::string row(const std::string& name, const nlohmann::json& of) {
@@ -97,8 +99,8 @@ class Report {
                     number("c2c_mean_m", "%.2f cm", 100).c_str(), number("c2c_p95_m", "%.2f cm", 100).c_str(),
                     number("truth_mean_m", "%.2f cm", 100).c_str(),
                     number("truth_p95_m", "%.2f cm", 100).c_str(), number("ghosts", "%.3f %%", 100).c_str(),
-                    number("coverage", "%.2f %%", 100).c_str(), number("holes", "%.2f %%", 100).c_str(),
-                    number("hidden", "%.2f %%", 100).c_str());
+                    number("coverage", "%.2f %%", 100).c_str(), number("met_first", "%.2f %%", 100).c_str(),
+                    number("met_first_in_truth", "%.2f %%", 100).c_str());
     }
 
     const ClassMap& classes_;

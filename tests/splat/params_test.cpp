@@ -1,0 +1,68 @@
+#include "core/error.hpp"
+#include "splat/params_text.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace citysplat;
+using namespace citysplat::splat;
+
+TEST_CASE("splat parameters written as text read back as the same") {
+    for (const Method method : {Method::basic, Method::adaptive, Method::descriptors}) {
+        const SplatParams paper = SplatParams::paper(method);
+        SplatParams read = SplatParams::of(method);
+        change_params(read, params_text(paper), "text");
+        CHECK(read == paper);
+        SplatParams changed = SplatParams::of(method);
+        change_params(changed, params_changes(paper), "text");
+        CHECK(changed == paper);
+        CHECK(params_changes(SplatParams::of(method)).empty());
+    }
+}
+
+TEST_CASE("every splat parameter is part of the key") {
+    const auto key_of = [](const SplatParams& params) {
+        Hasher hasher;
+        params.add_to(hasher);
+        return hasher.finish();
+    };
+    const SplatParams usual;
+    SplatParams::for_each_field(usual, [&](std::string_view name, const auto& field, double, double) {
+        INFO(name);
+        SplatParams changed = usual;
+        const auto offset =
+            reinterpret_cast<const std::byte*>(&field) - reinterpret_cast<const std::byte*>(&usual);
+        auto& twin = *reinterpret_cast<std::remove_cvref_t<decltype(field)>*>(
+            reinterpret_cast<std::byte*>(&changed) + offset);
+        const auto change = [](auto& value) {
+            if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, bool>)
+                value = !value;
+            else
+                ++value;
+        };
+        if constexpr (requires { twin.size(); })
+            change(twin[2]);
+        else
+            change(twin);
+        CHECK_FALSE(key_of(changed) == key_of(usual));
+    });
+}
+
+TEST_CASE("wrong splat parameters are named") {
+    const auto message = [](std::string_view text) -> std::string {
+        SplatParams params;
+        try {
+            change_params(params, text, "mine.toml");
+        } catch (const ConfigError& e) {
+            return e.what();
+        }
+        return "accepted";
+    };
+    using Catch::Matchers::Contains;
+    CHECK_THAT(message("smothness = 0.5"), Contains("mine.toml") && Contains("\"smothness\" is not"));
+    CHECK_THAT(message("smoothness = 2"), Contains("smoothness must be from -1 to 1, not 2"));
+    CHECK_THAT(message("smoothness = \"much\""), Contains("smoothness must be a number"));
+    CHECK_THAT(message("neighbours = 12.5"), Contains("neighbours must be a whole number"));
+    CHECK_THAT(message("group_factor = [1, 2]"), Contains("four values"));
+    CHECK_THAT(message("a ="), Contains("line 1"));
+    CHECK(message("suppression = 0.2\nerror_factor = [3, 1, 0.33, 0.25]") == "accepted");
+}
