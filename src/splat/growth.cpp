@@ -14,9 +14,6 @@ Vec3d difference(const SurfacePoint& from, const SurfacePoint& to) {
             static_cast<double>(to.z - from.z)};
 }
 
-constexpr std::uint32_t kNoStop = std::numeric_limits<std::uint32_t>::max();
-constexpr std::uint64_t kNoOrder = std::numeric_limits<std::uint64_t>::max();
-
 /// Bit by bit from the highest: counting is faster than sorting, for there is nothing to guess.
 std::uint16_t lower_median(std::span<const std::uint16_t> values) {
     const std::size_t before = (values.size() - 1) / 2;
@@ -34,30 +31,21 @@ std::int32_t nearest(double v) { return static_cast<std::int32_t>(v < 0 ? v - 0.
 
 }  // namespace
 
-/// Growth in the order of distance ends at the nearest point that stops it (figure 3 of the paper: error
-/// bound, class, smoothness); no sorting is needed to find it.
-Grower::Stop Grower::first_stop(std::uint32_t seed, const Neighbourhood& n) {
-    const SurfacePoint& s = surface_.points[seed];
-    const Vec3d normal = vec_cast<double>(s.normal);
-    const double bound = settings_.error_steps[surface_.reach_class[seed]];
+Grower::Grower(const GrowthInput& input)
+    : cloud_(input.cloud),
+      surface_(input.surface),
+      edge_(input.edge),
+      settings_(input.settings),
+      observe_(input.observe),
+      discs_(input.discs),
+      lanes_(growth_lanes()) {}
+
+/// When growth from the seed stops: at the error bound, another class or another direction.
+StopRule Grower::rule_of(std::uint32_t seed) const {
+    constexpr float kAnyDirection = -2;
     const bool smooth = settings_.params.method != Method::basic;
-    const double least_cosine = settings_.params.smoothness;
-    order_.resize(n.point.size());
-    std::uint64_t first = kNoOrder;
-    // Without branches: whether a point stops the growth is anybody's guess.
-    for (std::size_t i = 0; i < n.point.size(); ++i) {
-        const SurfacePoint& p = surface_.points[n.point[i]];
-        const std::uint64_t order = std::uint64_t{n.distance2[i]} << 32 | p.rank;
-        const bool itself = n.point[i] == seed, outlier = p.has(SurfacePoint::kOutlier);
-        order_[i] = outlier & !itself ? kNoOrder : order;
-        const double cosine = dot(normal, vec_cast<double>(p.normal));
-        const bool oriented = (s.flags & p.flags & SurfacePoint::kOriented) != 0;
-        const bool turned = !((oriented ? cosine : std::fabs(cosine)) > least_cosine);
-        const bool far = std::fabs(dot(normal, difference(s, p))) > bound;
-        const bool stops = (far | (p.kind != s.kind) | (turned & smooth)) & !itself & !outlier;
-        first = std::min(first, stops ? order : kNoOrder);
-    }
-    return {static_cast<std::uint32_t>(first >> 32), static_cast<std::uint32_t>(first)};
+    return {static_cast<float>(settings_.error_steps[surface_.reach_class[seed]]),
+            smooth ? static_cast<float>(settings_.params.smoothness) : kAnyDirection};
 }
 
 /// All that was read up to the reach is final, and nothing outside lies within it.
@@ -72,38 +60,11 @@ bool Grower::is_known(std::uint32_t seed, const Neighbourhood& n, std::uint32_t 
     return true;
 }
 
-void Grower::MemberSums::add(Vec3d v, double extent) {
-    d = d + v;
-    xx += v.x * v.x, yy += v.y * v.y, zz += v.z * v.z;
-    xy += v.x * v.y, xz += v.x * v.z, yz += v.y * v.z;
-    extent2 += extent * extent;
-}
-
-double Grower::MemberSums::spread(Vec3d a, Vec3d b) const {
-    const Vec3d s{xx * b.x + xy * b.y + xz * b.z, xy * b.x + yy * b.y + yz * b.z,
-                  xz * b.x + yz * b.y + zz * b.z};
-    return dot(a, s);
-}
-
-/// Puts the points before the stop into members_.
-Grower::MemberSums Grower::find_members(std::uint32_t seed, const Neighbourhood& n, const Stop& stop) {
-    members_.clear();
-    MemberSums sums;
-    sums.last = seed;
-    const SurfacePoint& s = surface_.points[seed];
-    std::uint64_t last_order = 0;
-    const std::uint64_t end = std::uint64_t{stop.distance2} << 32 | stop.rank;
-    members_.resize(n.point.size());
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < n.point.size(); ++i) {
-        members_[count] = n.point[i];
-        count += order_[i] < end;
-    }
-    members_.resize(count);
-    for (std::size_t i = 0; i < n.point.size(); ++i)
-        if (order_[i] < end && order_[i] > last_order) last_order = order_[i], sums.last = n.point[i];
-    for (const std::uint32_t p : members_) sums.add(difference(s, surface_.points[p]), extent_of(p));
-    return sums;
+double Grower::mean_extent2() const {
+    if (discs_.empty()) return 0;
+    double sum = 0;
+    for (const std::uint32_t p : members_) sum += extent_of(p) * extent_of(p);
+    return sum / static_cast<double>(members_.size());
 }
 
 /// Radius of the full disc whose points spread as much as the members do across their narrow direction: a
@@ -111,16 +72,16 @@ Grower::MemberSums Grower::find_members(std::uint32_t seed, const Neighbourhood&
 /// disc. Half a disc — points at the edge of a wall — gives about r/2, a bar its half width.
 /// Infinite when the members of a surface are on a line: that says where the scanner looked, not how wide the
 /// surface is.
-double Grower::narrow_radius(std::uint32_t seed, Vec3d normal, const MemberSums& sums) const {
+double Grower::narrow_radius(std::uint32_t seed, Vec3d normal, const Moments& m) const {
     constexpr double kLine = 0.05;
-    const auto count = static_cast<double>(members_.size());
+    const auto count = static_cast<double>(m.count);
     const Vec3d axis = std::fabs(normal.z) < 0.9 ? Vec3d{0, 0, 1} : Vec3d{1, 0, 0};
     const Vec3d u = normalized(axis - normal * dot(axis, normal)), v = cross(normal, u);
-    const double mean_u = dot(sums.d, u) / count, mean_v = dot(sums.d, v) / count;
-    const double own = 0.25 * sums.extent2 / count;
-    const double uu = sums.spread(u, u) / count - mean_u * mean_u + own,
-                 vv = sums.spread(v, v) / count - mean_v * mean_v + own,
-                 uv = sums.spread(u, v) / count - mean_u * mean_v;
+    const double mean_u = dot(m.sum(), u) / count, mean_v = dot(m.sum(), v) / count;
+    const double own = 0.25 * mean_extent2();
+    const double uu = m.sum_of_products(u, u) / count - mean_u * mean_u + own,
+                 vv = m.sum_of_products(v, v) / count - mean_v * mean_v + own,
+                 uv = m.sum_of_products(u, v) / count - mean_u * mean_v;
     const double middle = 0.5 * (uu + vv), half_gap = std::sqrt(0.25 * (uu - vv) * (uu - vv) + uv * uv);
     const double narrow = std::max(0.0, middle - half_gap), wide = middle + half_gap;
     const bool thin = settings_.least_radius_steps[group_of(seed)] > 0;
@@ -141,14 +102,14 @@ Grower::Disc Grower::centred_disc(Vec3d normal, Vec3d mean, double radius, doubl
 Grower::Disc Grower::fit_disc(std::uint32_t seed, Vec3d normal, const MemberSums& sums) const {
     constexpr std::size_t kFewest = 4;  // with fewer points the spread says little
     constexpr double kKept = 0.75;
-    const Vec3d mean = sums.d * (1.0 / static_cast<double>(members_.size()));
-    const Vec3d d = difference(surface_.points[seed], surface_.points[sums.last]);
-    const double height = dot(normal, d), extent = extent_of(seed);
-    const double grown = std::max(std::sqrt(std::max(0.0, dot(d, d) - height * height)), extent);
+    const Vec3d mean = sums.moments.sum() * (1.0 / static_cast<double>(sums.moments.count));
+    const double height = dot(normal, sums.last), extent = extent_of(seed);
+    const double grown =
+        std::max(std::sqrt(std::max(0.0, dot(sums.last, sums.last) - height * height)), extent);
     Disc disc{normal * dot(normal, mean), grown, grown};
     const double fill = settings_.params.disc_fill[group_of(seed)];
     if (fill > 0 && (members_.size() >= kFewest || extent > 0)) {
-        const double narrow = narrow_radius(seed, normal, sums);
+        const double narrow = narrow_radius(seed, normal, sums.moments);
         if (std::isfinite(narrow)) disc = centred_disc(normal, mean, std::min(grown, fill * narrow), grown);
         // Between few discs the mean lies between them: what the first disc covered stays covered.
         const Vec3d aside = disc.centre - normal * dot(normal, disc.centre);
@@ -161,19 +122,13 @@ Grower::Disc Grower::fit_disc(std::uint32_t seed, Vec3d normal, const MemberSums
 
 /// Suppressed points lie near the seed and well inside the disc, so that what starts no splat is covered by
 /// one; and nearer than the stop, beyond which the seed is not certain of its neighbours.
-void Grower::suppress(std::uint32_t seed, Vec3d normal, const Neighbourhood& n, const Stop& stop,
-                      const Disc& disc, std::vector<std::uint32_t>& suppressed) const {
+SuppressedPart Grower::suppressed_part(std::uint32_t seed, Vec3d normal, const Disc& disc) const {
     const double alpha = settings_.params.suppression;
-    const SurfacePoint& s = surface_.points[seed];
     const double reach = alpha * std::max(disc.grown, disc.radius), inside = alpha * disc.radius;
     const bool everywhere = settings_.params.disc_fill[group_of(seed)] == 0;
-    for (std::size_t i = 0; i < n.point.size(); ++i) {
-        if (n.distance2[i] >= stop.distance2 || n.distance2[i] > reach * reach) continue;
-        const Vec3d off = difference(s, surface_.points[n.point[i]]) - disc.centre;
-        const double height = dot(normal, off);
-        if (everywhere || dot(off, off) - height * height <= inside * inside)
-            suppressed.push_back(n.point[i]);
-    }
+    return {vec_cast<float>(disc.centre), vec_cast<float>(normal),
+            everywhere ? std::numeric_limits<float>::infinity() : static_cast<float>(inside * inside),
+            static_cast<std::int32_t>(std::min(reach * reach, 1e9))};
 }
 
 /// All that a splat of this seed might suppress, whatever it turns out to be.
@@ -186,31 +141,28 @@ void Grower::suppress_all(std::uint32_t seed, const Neighbourhood& n,
         if (n.distance2[i] <= reach * reach) suppressed.push_back(n.point[i]);
 }
 
-/// Whether too few members are enough, because hardly any other points are near. That asks for the whole
-/// neighbourhood, and for certainty that it is.
+/// Whether too few members are enough, because hardly any other points are near, and certainly so.
 Growth::Fate Grower::fate_of_few(std::uint32_t seed, const Neighbourhood& n) const {
     constexpr std::size_t kLeast = 3;  // two may be a pair of outliers
     const auto many = static_cast<std::size_t>(settings_.params.sparse_points[group_of(seed)]);
     if (!discs_.empty() || !settings_.params.sparse_discs[group_of(seed)]) return Growth::Fate::none;
     if (surface_.reach_class[seed] != kSparseReach && n.point.size() >= many) return Growth::Fate::none;
-    if (!n.whole) return Growth::Fate::open;
     if (!is_known(seed, n, n.reach2)) return Growth::Fate::unknown;
     return n.point.size() < kLeast ? Growth::Fate::none : Growth::Fate::splat;
 }
 
-/// Finds the nearest points of the seed's kind, itself among them, in no order; returns how far they reach.
-std::uint32_t Grower::find_nearest(std::uint32_t seed, const Neighbourhood& n, std::size_t most) {
+/// Finds the nearest points of the seed's kind, itself among them, in order.
+void Grower::find_nearest(std::uint32_t seed, std::size_t most) {
     near_.clear();
-    for (std::size_t i = 0; i < n.point.size(); ++i)
-        if (order_[i] != kNoOrder && surface_.points[n.point[i]].kind == surface_.points[seed].kind)
-            near_.push_back({order_[i], n.point[i]});
-    if (near_.size() > most) {
-        std::nth_element(near_.begin(), near_.begin() + static_cast<std::ptrdiff_t>(most), near_.end());
-        near_.resize(most);
+    for (std::size_t i = 0; i < columns_.count; ++i) {
+        const std::uint32_t p = columns_.point.data()[i];
+        const std::int32_t distance2 = columns_.member2.data()[i];
+        if (distance2 != Stop::kNever && surface_.points[p].kind == surface_.points[seed].kind)
+            near_.push_back({distance2, surface_.points[p].rank, p});
     }
-    std::uint64_t last = 0;
-    for (const auto& [order, point] : near_) last = std::max(last, order);
-    return static_cast<std::uint32_t>(last >> 32);
+    most = std::min(most, near_.size());
+    std::partial_sort(near_.begin(), near_.begin() + static_cast<std::ptrdiff_t>(most), near_.end());
+    near_.resize(most);
 }
 
 /// A ball around a crease holds two surfaces, and its plane is neither. The nearest points say which one the
@@ -221,23 +173,25 @@ Growth::Fate Grower::grow_at_crease(std::uint32_t seed, const Neighbourhood& n, 
     const PointAttributes& a = cloud_.attributes[seed];
     const bool facing = a.has_sensor() && dot(a.to_sensor(), a.to_sensor()) > 0;
     if (most == 0 || !discs_.empty() || !facing) return Growth::Fate::none;
-    const std::uint32_t reach2 = find_nearest(seed, n, most);
-    if (near_.size() < most && !n.whole) return Growth::Fate::open;
-    if (!is_known(seed, n, n.whole && near_.size() < most ? n.reach2 : reach2)) return Growth::Fate::unknown;
-    const SurfacePoint& s = surface_.points[seed];
-    Moments m{};
-    for (const auto& [order, point] : near_) m.add(difference(s, surface_.points[point]));
-    normal = facing_normal(m, a.to_sensor(), settings_.crease_noise_steps);
+    find_nearest(seed, most);
+    const std::uint32_t reach2 =
+        near_.size() < most ? n.reach2 : static_cast<std::uint32_t>(near_.back().distance2);
+    if (!is_known(seed, n, reach2)) return Growth::Fate::unknown;
+    const auto from_seed = [&](std::uint32_t point) {
+        return difference(surface_.points[seed], surface_.points[point]);
+    };
+    Moments all{};
+    for (const Near& p : near_) all.add(from_seed(p.point));
+    normal = facing_normal(all, a.to_sensor(), settings_.crease_noise_steps);
     const double bound = settings_.error_steps[surface_.reach_class[seed]];
     members_.clear();
-    MemberSums sums;
-    std::uint64_t last = 0;
-    for (const auto& [order, point] : near_) {
-        const Vec3d d = difference(s, surface_.points[point]);
+    MemberSums sums{};
+    for (const Near& p : near_) {
+        const Vec3d d = from_seed(p.point);
         if (std::fabs(dot(normal, d)) > bound) continue;
-        members_.push_back(point);
-        sums.add(d, 0);
-        if (order >= last) last = order, sums.last = point;
+        members_.push_back(p.point);
+        sums.moments.add(d);
+        sums.last = d;
     }
     if (members_.size() < least) return Growth::Fate::none;
     disc = fit_disc(seed, normal, sums);
@@ -265,17 +219,15 @@ bool Grower::is_behind(std::uint32_t seed, Vec3d centre, Vec3d normal) const {
 }
 
 Growth Grower::grow(std::uint32_t seed, const Neighbourhood& n, std::vector<std::uint32_t>& suppressed) {
-    const Stop stop = first_stop(seed, n);
-    const bool stopped = stop.distance2 != kNoStop;
-    if (!stopped && !n.whole) return {Growth::Fate::open, {}};
+    const Stop stop = lanes_.find_stop(surface_.points, seed, n, rule_of(seed), columns_);
     // What lies behind the stop does not matter; what might lie before it does.
     const auto unknown = [&]() -> Growth {
-        if (!n.whole) return {Growth::Fate::open, {}};
         suppress_all(seed, n, suppressed);
         return {Growth::Fate::unknown, {}};
     };
-    if (!is_known(seed, n, stopped ? stop.distance2 : n.reach2)) return unknown();
-    const MemberSums sums = find_members(seed, n, stop);
+    if (!is_known(seed, n, stop.exists() ? static_cast<std::uint32_t>(stop.distance2) : n.reach2))
+        return unknown();
+    const MemberSums sums = lanes_.find_members(columns_, stop, members_);
     // A centre of the first generation stands for a splat, however few others are near it.
     const std::size_t least = discs_.empty()
                                   ? static_cast<std::size_t>(settings_.params.least_points[group_of(seed)])
@@ -304,7 +256,7 @@ Growth Grower::grow(std::uint32_t seed, const Neighbourhood& n, std::vector<std:
     s.splat.normal = pack_normal(normal);
     s.splat.label = cloud_.attributes[seed].label;
     s.splat.group = cloud_.group[seed];
-    suppress(seed, normal, n, stop, disc, suppressed);
+    lanes_.suppress(columns_, stop, suppressed_part(seed, normal, disc), suppressed);
     return {Growth::Fate::splat, s};
 }
 

@@ -47,6 +47,13 @@ struct Moments {
         sum_xy += d.x * d.y, sum_xz += d.x * d.z, sum_yz += d.y * d.z;
         ++count;
     }
+    Vec3d sum() const { return {sum_x, sum_y, sum_z}; }
+    /// Sum of (d·a)(d·b).
+    double sum_of_products(Vec3d a, Vec3d b) const {
+        return dot(
+            a, Vec3d{sum_xx * b.x + sum_xy * b.y + sum_xz * b.z, sum_xy * b.x + sum_yy * b.y + sum_yz * b.z,
+                     sum_xz * b.x + sum_yz * b.y + sum_zz * b.z});
+    }
 };
 
 /// Queries are points of the index, ascending; `reach_class[i]` chooses the entry of `reaches` for point i.

@@ -1,6 +1,8 @@
 // Compiled once per instruction set by neighbour_search.cpp, hence without include guard.
 // What the search needs from vectors beyond Highway: packing the lanes of a mask, pairs of 16-bit numbers in
 // a lane, and halves of float vectors as doubles.
+#include "splat/neighbour_search.hpp"
+
 #include <hwy/highway.h>
 
 #include <cstddef>
@@ -173,6 +175,41 @@ HWY_INLINE auto upper_doubles(DD dd, V v) {
     return hn::PromoteTo(dd, hn::UpperHalf(hn::Rebind<float, DD>(), v));
 }
 #endif
+
+/// Sums over lanes of floats that hold whole numbers, of the numbers and their products: whole numbers below
+/// 2⁵³, so any order gives the same sums.
+class WholeSums {
+  public:
+    HWY_INLINE WholeSums() { x_ = y_ = z_ = xx_ = yy_ = zz_ = xy_ = xz_ = yz_ = hn::Zero(dd_); }
+    template <class V>
+    HWY_INLINE void add(V x, V y, V z) {
+        add_doubles(lower_doubles(dd_, x), lower_doubles(dd_, y), lower_doubles(dd_, z));
+        if (hn::Lanes(df_) > 1)
+            add_doubles(upper_doubles(dd_, x), upper_doubles(dd_, y), upper_doubles(dd_, z));
+    }
+    HWY_INLINE void add_to(Moments& m) const {
+        const auto total = [&](auto v) HWY_ATTR { return hn::GetLane(hn::SumOfLanes(dd_, v)); };
+        m.sum_x += total(x_), m.sum_y += total(y_), m.sum_z += total(z_);
+        m.sum_xx += total(xx_), m.sum_yy += total(yy_), m.sum_zz += total(zz_);
+        m.sum_xy += total(xy_), m.sum_xz += total(xz_), m.sum_yz += total(yz_);
+    }
+
+  private:
+    using Floats = hn::Rebind<float, Lanes32>;
+    using Doubles = DoublesOf<Floats>;
+    using Sum = decltype(hn::Zero(Doubles()));
+
+    HWY_INLINE void add_doubles(Sum x, Sum y, Sum z) {
+        x_ = hn::Add(x_, x), y_ = hn::Add(y_, y), z_ = hn::Add(z_, z);
+        xx_ = hn::Add(xx_, hn::Mul(x, x)), yy_ = hn::Add(yy_, hn::Mul(y, y));
+        zz_ = hn::Add(zz_, hn::Mul(z, z)), xy_ = hn::Add(xy_, hn::Mul(x, y));
+        xz_ = hn::Add(xz_, hn::Mul(x, z)), yz_ = hn::Add(yz_, hn::Mul(y, z));
+    }
+
+    const Floats df_{};
+    const Doubles dd_{};
+    Sum x_, y_, z_, xx_, yy_, zz_, xy_, xz_, yz_;
+};
 
 }  // namespace HWY_NAMESPACE
 }  // namespace citysplat::splat

@@ -272,33 +272,18 @@ struct WidePlaces {
     }
 };
 
-/// Adds up differences as doubles: whole numbers below 2⁵³, so any order gives the same sums.
 HWY_INLINE void WidePlaces::sum(const Buffers& b, std::int32_t within2, Moments& m) {
     const hn::CappedTag<float, kGroup> df;
     const Lanes32 di;
-    const DoublesOf<decltype(df)> dd;
     const auto beyond = hn::Set(di, within2 + 1);
-    auto x = hn::Zero(dd), y = x, z = x, xx = x, yy = x, zz = x, xy = x, xz = x, yz = x;
-    const std::size_t lanes = hn::Lanes(df);
-    for (std::size_t i = 0; i < b.survivors; i += lanes) {
-        const auto in = hn::Lt(hn::Load(di, b.s2.data() + i), beyond);
-        const auto in_df = hn::RebindMask(df, in);
-        const auto dx = hn::IfThenElseZero(in_df, hn::Load(df, b.sx.data() + i));
-        const auto dy = hn::IfThenElseZero(in_df, hn::Load(df, b.sy.data() + i));
-        const auto dz = hn::IfThenElseZero(in_df, hn::Load(df, b.sz.data() + i));
-        const auto add = [&](auto vx, auto vy, auto vz) HWY_ATTR {
-            x = hn::Add(x, vx), y = hn::Add(y, vy), z = hn::Add(z, vz);
-            xx = hn::Add(xx, hn::Mul(vx, vx)), yy = hn::Add(yy, hn::Mul(vy, vy));
-            zz = hn::Add(zz, hn::Mul(vz, vz)), xy = hn::Add(xy, hn::Mul(vx, vy));
-            xz = hn::Add(xz, hn::Mul(vx, vz)), yz = hn::Add(yz, hn::Mul(vy, vz));
-        };
-        add(lower_doubles(dd, dx), lower_doubles(dd, dy), lower_doubles(dd, dz));
-        if (lanes > 1) add(upper_doubles(dd, dx), upper_doubles(dd, dy), upper_doubles(dd, dz));
+    WholeSums sums;
+    for (std::size_t i = 0; i < b.survivors; i += hn::Lanes(df)) {
+        const auto in = hn::RebindMask(df, hn::Lt(hn::Load(di, b.s2.data() + i), beyond));
+        sums.add(hn::IfThenElseZero(in, hn::Load(df, b.sx.data() + i)),
+                 hn::IfThenElseZero(in, hn::Load(df, b.sy.data() + i)),
+                 hn::IfThenElseZero(in, hn::Load(df, b.sz.data() + i)));
     }
-    const auto total = [&](auto v) HWY_ATTR { return hn::GetLane(hn::SumOfLanes(dd, v)); };
-    m.sum_x = total(x), m.sum_y = total(y), m.sum_z = total(z);
-    m.sum_xx = total(xx), m.sum_yy = total(yy), m.sum_zz = total(zz);
-    m.sum_xy = total(xy), m.sum_xz = total(xz), m.sum_yz = total(yz);
+    sums.add_to(m);
 }
 
 }  // namespace HWY_NAMESPACE

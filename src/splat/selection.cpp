@@ -17,15 +17,15 @@ namespace {
 /// spares the growth of those it suppresses.
 constexpr std::array<double, 5> kSliceEnds{0.04, 0.12, 0.28, 0.55, 1.0};
 
+/// Points that are grown together.
+constexpr std::size_t kChunk = 1024;
+
 /// Lower comes first. Positions are unique, so equal values are settled by rank.
 std::uint64_t priority_of(const LatticePoint& p) {
     using rng::key;
     return key(key(key(0x5eed, static_cast<std::uint64_t>(p.x)), static_cast<std::uint64_t>(p.y)),
                static_cast<std::uint64_t>(p.z));
 }
-
-/// Growth tries at least this many neighbours before it asks for all of them.
-constexpr std::int32_t kNearest = 20;
 
 enum State : std::uint8_t { kOpen = 0, kMaybeSuppressed = 1, kSuppressed = 2 };
 
@@ -50,10 +50,7 @@ class Selection {
           settings_(input.settings),
           observe_(input.observe),
           discs_(input.discs),
-          cancel_(cancel),
-          near_reaches_(settings_.reaches) {
-        for (Reach& r : near_reaches_) r.k = std::min(r.k, std::max(kNearest, r.k / 4));
-    }
+          cancel_(cancel) {}
 
     Generation run() {
         slice_points();
@@ -78,10 +75,8 @@ class Selection {
     struct Worker {
         SearchScratch scratch;
         NeighbourLists lists;
-        std::vector<std::uint32_t> points;
-        std::vector<std::size_t> slots;
     };
-    void grow_chunk(Worker& worker, std::size_t chunk, const std::array<Reach, kReachClasses>& reaches);
+    void grow_chunk(Worker& worker, std::size_t begin, std::size_t end);
 
     const PointCloud& cloud_;
     const NeighbourIndex& index_;
@@ -91,8 +86,6 @@ class Selection {
     const bool observe_;
     const std::span<const FirstDisc> discs_;
     const CancelToken& cancel_;
-    std::array<Reach, kReachClasses> near_reaches_;  ///< the nearest few, where most growth ends
-
     std::vector<std::uint64_t> priority_;
     std::vector<std::uint8_t> state_;
     std::vector<std::uint32_t> sliced_;  ///< points by slice, along the curve within a slice
@@ -128,25 +121,25 @@ std::uint8_t Selection::prepare(std::size_t i) {
 }
 
 void Selection::slice_points() {
-    constexpr std::size_t kChunk = 1 << 15;
+    constexpr std::size_t kPart = 1 << 15;
     const std::size_t n = cloud_.size();
     priority_.resize(n), state_.resize(n), sliced_.resize(n);
     std::vector<std::uint8_t> slice(n);
     using Counts = std::array<std::size_t, kSliceEnds.size()>;
-    std::vector<Counts> next((n + kChunk - 1) / kChunk, Counts{});
-    for_each_chunk(n, kChunk, cancel_, [&](std::size_t begin, std::size_t end) {
+    std::vector<Counts> next((n + kPart - 1) / kPart, Counts{});
+    for_each_chunk(n, kPart, cancel_, [&](std::size_t begin, std::size_t end) {
         const StageTimes::Timer timer(settings_.times, Stage::order);
-        for (std::size_t i = begin; i < end; ++i) ++next[begin / kChunk][slice[i] = prepare(i)];
+        for (std::size_t i = begin; i < end; ++i) ++next[begin / kPart][slice[i] = prepare(i)];
     });
     std::size_t total = 0;
     for (std::size_t s = 0; s < kSliceEnds.size(); ++s) {
         for (Counts& c : next) total += std::exchange(c[s], total);
         slice_begin_[s + 1] = total;
     }
-    for_each_chunk(n, kChunk, cancel_, [&](std::size_t begin, std::size_t end) {
+    for_each_chunk(n, kPart, cancel_, [&](std::size_t begin, std::size_t end) {
         const StageTimes::Timer timer(settings_.times, Stage::order);
         for (std::size_t i = begin; i < end; ++i)
-            sliced_[next[begin / kChunk][slice[i]]++] = static_cast<std::uint32_t>(i);
+            sliced_[next[begin / kPart][slice[i]]++] = static_cast<std::uint32_t>(i);
     });
 }
 
@@ -154,20 +147,10 @@ void Selection::grow_slice(std::size_t slice) {
     alive_.clear();
     for (std::size_t i = slice_begin_[slice]; i < slice_begin_[slice + 1]; ++i)
         if (state_[sliced_[i]] != kSuppressed) alive_.push_back(sliced_[i]);
-    constexpr std::size_t kChunk = 1024;
     candidates_.resize(alive_.size());
     chunks_.resize((alive_.size() + kChunk - 1) / kChunk);
-    for_each_chunk(alive_.size(), kChunk, cancel_, [&](std::size_t begin, std::size_t end) {
-        Worker& w = workers_.local();
-        const std::size_t chunk = begin / kChunk;
-        chunks_[chunk].suppressed.clear(), chunks_[chunk].members.clear();
-        w.points.assign(alive_.begin() + static_cast<std::ptrdiff_t>(begin),
-                        alive_.begin() + static_cast<std::ptrdiff_t>(end));
-        w.slots.resize(w.points.size());
-        std::iota(w.slots.begin(), w.slots.end(), begin);
-        grow_chunk(w, chunk, near_reaches_);
-        grow_chunk(w, chunk, settings_.reaches);
-    });
+    for_each_chunk(alive_.size(), kChunk, cancel_,
+                   [&](std::size_t begin, std::size_t end) { grow_chunk(workers_.local(), begin, end); });
 }
 
 /// Asks for what growing query q will read: neighbours lie anywhere in memory.
@@ -178,34 +161,31 @@ void Selection::fetch_ahead(std::uint32_t point, const NeighbourLists& lists, st
     for (std::uint32_t i = 0; i < lists.count[q]; ++i) __builtin_prefetch(&surface_.points[neighbours[i]]);
 }
 
-/// Grows the points of the worker into their slots of `candidates_`; those still open stay in the worker.
-void Selection::grow_chunk(Worker& w, std::size_t chunk, const std::array<Reach, kReachClasses>& reaches) {
-    Grower grower({cloud_, surface_, edge_, settings_, observe_, discs_});
+void Selection::grow_chunk(Worker& w, std::size_t begin, std::size_t end) {
+    const std::size_t chunk = begin / kChunk;
     auto& [suppressed, members] = chunks_[chunk];
+    suppressed.clear(), members.clear();
+    const std::span<const std::uint32_t> points(alive_.data() + begin, end - begin);
     {
         const StageTimes::Timer timer(settings_.times, Stage::growth_search);
-        find_neighbours(index_, {w.points, surface_.reach_class, reaches}, w.lists, w.scratch);
+        find_neighbours(index_, {points, surface_.reach_class, settings_.reaches}, w.lists, w.scratch);
     }
     const StageTimes::Timer timer(settings_.times, Stage::growth);
-    std::size_t open = 0;
-    for (std::size_t q = 0; q < w.points.size(); ++q) {
-        if (q + 1 < w.points.size()) fetch_ahead(w.points[q + 1], w.lists, q + 1);
-        const std::uint32_t point = w.points[q];
-        const std::uint8_t reach_class = surface_.reach_class[point];
+    Grower grower({cloud_, surface_, edge_, settings_, observe_, discs_});
+    for (std::size_t q = 0; q < points.size(); ++q) {
+        if (q + 1 < points.size()) fetch_ahead(points[q + 1], w.lists, q + 1);
         const std::size_t first = w.lists.begin[q], count = w.lists.count[q];
-        const bool whole = reaches[reach_class] == settings_.reaches[reach_class] ||
-                           count < static_cast<std::size_t>(reaches[reach_class].k);
-        const Neighbourhood n{{w.lists.point.data() + first, count},
-                              {w.lists.distance2.data() + first, count},
-                              w.lists.reach2[q],
-                              whole};
-        Candidate& c = candidates_[w.slots[q]];
-        c.point = point;
+        Candidate& c = candidates_[begin + q];
+        c.point = points[q];
         c.slot = kNoSlot;
-        c.priority = priority_[point];
+        c.priority = priority_[c.point];
         c.chunk = static_cast<std::uint32_t>(chunk);
         c.suppressed_begin = static_cast<std::uint32_t>(suppressed.size());
-        c.growth = grower.grow(point, n, suppressed);
+        c.growth = grower.grow(c.point,
+                               {{w.lists.point.data() + first, count},
+                                {w.lists.distance2.data() + first, count},
+                                w.lists.reach2[q]},
+                               suppressed);
         c.suppressed_count = static_cast<std::uint32_t>(suppressed.size()) - c.suppressed_begin;
         c.members_begin = static_cast<std::uint32_t>(members.size());
         if (c.growth.fate == Growth::Fate::splat) {
@@ -213,9 +193,7 @@ void Selection::grow_chunk(Worker& w, std::size_t chunk, const std::array<Reach,
             members.insert(members.end(), observed.begin(), observed.end());
         }
         c.members_count = static_cast<std::uint32_t>(members.size()) - c.members_begin;
-        if (c.growth.fate == Growth::Fate::open) w.points[open] = point, w.slots[open++] = w.slots[q];
     }
-    w.points.resize(open), w.slots.resize(open);
 }
 
 /// States only ever move up: open, maybe suppressed, suppressed. Points that were settled before are not
@@ -269,7 +247,7 @@ void Selection::settle_slice() {
 
 /// Only what was accepted needs what its members saw. Along the curve, where members are close in memory.
 void Selection::observe_slice() {
-    for_each_chunk(candidates_.size(), 1024, cancel_, [&](std::size_t begin, std::size_t end) {
+    for_each_chunk(candidates_.size(), kChunk, cancel_, [&](std::size_t begin, std::size_t end) {
         const StageTimes::Timer timer(settings_.times, Stage::observations);
         Grower grower({cloud_, surface_, edge_, settings_, observe_, discs_});
         for (std::size_t i = begin; i < end; ++i) {

@@ -1,0 +1,75 @@
+#pragma once
+
+#include "core/vec_hd.hpp"
+#include "splat/search_buffers.hpp"
+#include "splat/surface.hpp"
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+/// What growth asks of all neighbours of a seed, many of them at a time. Every instruction set gives the same
+/// bits: decisions are made in float, operation by operation, and sums are of whole numbers, exact in double.
+namespace citysplat::splat {
+
+/// Neighbours of a seed: unordered, with squared distances.
+struct Neighbourhood {
+    std::span<const std::uint32_t> point, distance2;
+    std::uint32_t reach2;
+};
+
+/// Neighbours before this one, in the order of (distance, rank), belong to the splat.
+struct Stop {
+    static constexpr std::int32_t kNever = std::numeric_limits<std::int32_t>::max();
+    std::int32_t distance2 = kNever;
+    std::int32_t rank = 0;
+
+    bool exists() const { return distance2 != kNever; }
+};
+
+/// When a neighbour stops the growth (figure 3 of the paper).
+struct StopRule {
+    float error;         ///< most |ε|, in steps
+    float least_cosine;  ///< between the normals
+};
+
+/// Over the members of a splat, of d = member − seed.
+struct MemberSums {
+    Moments moments;
+    Vec3d last;  ///< d of the farthest
+};
+
+/// Where a disc keeps points from being seeds.
+struct SuppressedPart {
+    Vec3f centre, normal;  ///< of the disc, from the seed
+    float inside2;         ///< square of the distance from the centre, in the plane of the disc
+    std::int32_t reach2;   ///< and from the seed
+};
+
+/// The neighbours of one seed, as columns.
+struct NeighbourColumns {
+    std::size_t count = 0;
+    Column<float> x, y, z, normal_x, normal_y, normal_z;  ///< places from the seed
+    Column<std::int32_t> distance2;
+    Column<std::int32_t> member2;  ///< the same, but Stop::kNever for outliers: they are passed over
+    Column<std::int32_t> stop2;    ///< the same, but Stop::kNever for what stops nothing
+    Column<std::int32_t> rank, kind_and_flags;
+    Column<std::uint32_t> point;
+};
+
+struct GrowthLanes {
+    /// Fills the columns and finds the nearest neighbour that stops the growth.
+    Stop (*find_stop)(std::span<const SurfacePoint> points, std::uint32_t seed, const Neighbourhood& n,
+                      const StopRule& rule, NeighbourColumns& c);
+    /// Replaces `members` with the neighbours before the stop.
+    MemberSums (*find_members)(NeighbourColumns& c, const Stop& stop, std::vector<std::uint32_t>& members);
+    /// Appends the neighbours in the part of the disc, nearer than the stop.
+    void (*suppress)(NeighbourColumns& c, const Stop& stop, const SuppressedPart& part,
+                     std::vector<std::uint32_t>& suppressed);
+};
+
+/// For the instruction set of this machine.
+GrowthLanes growth_lanes();
+
+}  // namespace citysplat::splat
