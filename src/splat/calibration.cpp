@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cmath>
 #include <memory>
+#include <optional>
 
 namespace citysplat::splat {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 /// places (a standstill, a far façade), so the sample must have many places and few points of each.
 constexpr std::int64_t kCell_m = 2;
 constexpr double kRadiusCells = 600;   ///< places read for R̄ and Ē, on average; all when there are fewer
-constexpr double kRadiusPoints = 3e5;  ///< points of them that are asked
+constexpr double kRadiusPoints = 2e5;  ///< points of them that are asked
 constexpr double kDensityCells = 40;   ///< places where splats are made for δ̄
 
 using tiling::RegionReader;
@@ -99,47 +100,69 @@ constexpr double kParts = 64;
 
 std::uint64_t in_parts(double steps) { return static_cast<std::uint64_t>(steps * kParts + 0.5); }
 
-/// False when a neighbourhood reaches beyond what was read around the cell.
-bool add_radii(const CellCloud& c, const Reach& reach, std::int64_t halo, Sum& sum) {
-    const NeighbourIndex index(c.cloud.x, c.cloud.y, c.cloud.z, c.cloud.rank);
-    const std::vector<std::uint8_t> reach_class(c.cloud.size(), 0);
-    std::vector<Moments> moments(c.queries.size());
-    SearchScratch scratch;
-    find_moments(index, {c.queries, reach_class, {&reach, 1}}, moments, scratch);
-    std::uint64_t total = 0;
-    for (const Moments& m : moments) {
-        if (halo < reach.radius && std::int64_t{m.reach2} >= halo * halo) return false;
-        total += in_parts(std::sqrt(static_cast<double>(m.reach2)));
-    }
-    sum.total += total;
-    sum.count += moments.size();
-    return true;
-}
+/// The neighbourhoods (K nearest, at most `radius_cap_m` away) of the sampled points of a cell, as
+/// differences from the point in steps. The cap is 1.5 m at most: they fit 16 bits.
+struct Neighbourhoods {
+    struct Offset {
+        std::int16_t x, y, z;
+        Vec3d vector() const {
+            return {static_cast<double>(x), static_cast<double>(y), static_cast<double>(z)};
+        }
+    };
+    std::vector<std::uint32_t> begin{0};  ///< in `offsets`, and the end of the last
+    std::vector<std::uint32_t> reach2;
+    std::vector<Offset> offsets;
+};
 
-void add_errors(const CellCloud& c, const Reach& reach, Sum& sum) {
+/// Nothing when a neighbourhood reaches beyond what was read around the cell.
+std::optional<Neighbourhoods> find_neighbourhoods(const CellCloud& c, const Reach& reach, std::int64_t halo) {
     const NeighbourIndex index(c.cloud.x, c.cloud.y, c.cloud.z, c.cloud.rank);
     const std::vector<std::uint8_t> reach_class(c.cloud.size(), 0);
-    const QueryBatch batch{c.queries, reach_class, {&reach, 1}};
-    std::vector<Moments> moments(c.queries.size());
-    std::vector<PlaneFit> fits(c.queries.size());
     NeighbourLists lists;
     SearchScratch scratch;
-    find_moments(index, batch, moments, scratch);
-    fit_planes(moments, fits);
-    find_neighbours(index, batch, lists, scratch);
-    std::uint64_t total = 0;
+    find_neighbours(index, {c.queries, reach_class, {&reach, 1}}, lists, scratch);
+    Neighbourhoods result;
     for (std::size_t q = 0; q < c.queries.size(); ++q) {
+        if (halo < reach.radius && std::int64_t{lists.reach2[q]} >= halo * halo) return std::nullopt;
         const std::uint32_t p = c.queries[q];
+        const auto offset = [p](const std::vector<std::int32_t>& column, std::uint32_t neighbour) {
+            return static_cast<std::int16_t>(column[neighbour] - column[p]);
+        };
         for (std::size_t i = lists.begin[q]; i < lists.begin[q] + lists.count[q]; ++i) {
             const std::uint32_t k = lists.point[i];
-            const Vec3d d{static_cast<double>(c.cloud.x[k] - c.cloud.x[p]),
-                          static_cast<double>(c.cloud.y[k] - c.cloud.y[p]),
-                          static_cast<double>(c.cloud.z[k] - c.cloud.z[p])};
-            total += in_parts(std::fabs(dot(fits[q].normal, d)));
+            result.offsets.push_back({offset(c.cloud.x, k), offset(c.cloud.y, k), offset(c.cloud.z, k)});
         }
+        result.begin.push_back(static_cast<std::uint32_t>(result.offsets.size()));
+    }
+    result.reach2 = std::move(lists.reach2);
+    return result;
+}
+
+void add_radii(const Neighbourhoods& n, Sum& sum) {
+    std::uint64_t total = 0;
+    for (const std::uint32_t reach2 : n.reach2) total += in_parts(std::sqrt(static_cast<double>(reach2)));
+    sum.total += total;
+    sum.count += n.reach2.size();
+}
+
+/// Distances of the neighbours within `radius` from the planes through them.
+void add_errors(const Neighbourhoods& n, std::int32_t radius, Sum& sum) {
+    std::vector<Moments> moments(n.reach2.size());
+    std::vector<PlaneFit> fits(n.reach2.size());
+    const double radius2 = static_cast<double>(radius) * radius;
+    const auto for_each_near = [&](std::size_t q, const auto& body) {
+        for (std::uint32_t i = n.begin[q]; i < n.begin[q + 1]; ++i)
+            if (const Vec3d d = n.offsets[i].vector(); dot(d, d) <= radius2) body(d);
+    };
+    for (std::size_t q = 0; q < moments.size(); ++q) for_each_near(q, [&](Vec3d d) { moments[q].add(d); });
+    fit_planes(moments, fits);
+    std::uint64_t total = 0, count = 0;
+    for (std::size_t q = 0; q < moments.size(); ++q) {
+        for_each_near(q, [&](Vec3d d) { total += in_parts(std::fabs(dot(fits[q].normal, d))); });
+        count += static_cast<std::uint64_t>(moments[q].count);
     }
     sum.total += total;
-    sum.count += lists.point.size();
+    sum.count += count;
 }
 
 /// Number of splats by density; the last stands for all above.
@@ -199,16 +222,20 @@ tiling::Calibration measure_calibration(const SplatParams& params, const ClassMa
     const auto cap = static_cast<std::int32_t>(to_lattice(params.radius_cap_m));
     double cell_share = std::min(1.0, kRadiusCells / all_cells), point_share = 1;
     std::vector<Cell> cells;
+    std::vector<Neighbourhoods> neighbourhoods;
     Sum radius;
     // A cloud crowded into few places may have none of them chosen at first.
     for (;; cell_share = std::min(1.0, 4 * cell_share)) {
         cells = choose_cells(reader, kCell_m, cell_share);
         point_share = kRadiusPoints / (cell_share * static_cast<double>(points));
+        neighbourhoods.assign(cells.size(), {});
         for_each_cell("measuring neighbourhoods", cells, [&](std::size_t i) {
-            for (std::int64_t halo = cap / 4;; halo *= 2)
-                if (add_radii(read_cell(reader, cells[i], point_share, halo, classes),
-                              {params.neighbours, cap}, halo, radius))
-                    return;
+            std::optional<Neighbourhoods> found;
+            for (std::int64_t halo = cap / 4; !found; halo *= 2)
+                found = find_neighbourhoods(read_cell(reader, cells[i], point_share, halo, classes),
+                                            {params.neighbours, cap}, halo);
+            add_radii(*found, radius);
+            neighbourhoods[i] = std::move(*found);
         });
         if (radius.count > 0 || cell_share == 1) break;
     }
@@ -217,9 +244,9 @@ tiling::Calibration measure_calibration(const SplatParams& params, const ClassMa
 
     const Reach plain = GenerationSettings(params, result).reaches[kPlainReach];
     Sum error;
-    for_each_cell("measuring errors", cells, [&](std::size_t i) {
-        add_errors(read_cell(reader, cells[i], point_share, plain.radius, classes), plain, error);
-    });
+    for_each_cell("measuring errors", cells,
+                  [&](std::size_t i) { add_errors(neighbourhoods[i], plain.radius, error); });
+    neighbourhoods.clear();
     result.mean_error_m = error.mean() / kParts * kLatticeStep_m;
 
     if (GenerationSettings(params, result).resamples()) {

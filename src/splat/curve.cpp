@@ -75,15 +75,40 @@ constexpr CurveTables make_tables() {
 
 constexpr CurveTables kTables = make_tables();
 
+/// Two octants at a time, by two bits of each coordinate: (x, y, z) from the lowest.
+struct PairTables {
+    std::array<std::array<CurveTables::Step, 64>, 24> step{};
+};
+constexpr PairTables make_pair_tables() {
+    PairTables pairs{};
+    for (unsigned s = 0; s < 24; ++s)
+        for (unsigned bits = 0; bits < 64; ++bits) {
+            const auto octant = [bits](unsigned b) {
+                return ((bits >> b) & 1u) | ((bits >> (b + 2)) & 1u) << 1 | ((bits >> (b + 4)) & 1u) << 2;
+            };
+            const CurveTables::Step outer = kTables.step[s][octant(1)],
+                                    inner = kTables.step[outer.next][octant(0)];
+            pairs.step[s][bits] = {static_cast<std::uint8_t>(outer.rank << 3 | inner.rank), inner.next};
+        }
+    return pairs;
+}
+constexpr PairTables kPairTables = make_pair_tables();
+
 }  // namespace
 
 std::uint64_t hilbert_key(std::uint32_t x, std::uint32_t y, std::uint32_t z, int bits) {
     std::uint64_t key = 0;
     unsigned state = 0;
-    for (int b = bits - 1; b >= 0; --b) {
-        const unsigned octant = ((x >> b) & 1u) | ((y >> b) & 1u) << 1 | ((z >> b) & 1u) << 2;
-        const auto step = kTables.step[state][octant];
-        key = key << 3 | step.rank;
+    if (bits % 2 != 0) {
+        --bits;
+        const unsigned octant = ((x >> bits) & 1u) | ((y >> bits) & 1u) << 1 | ((z >> bits) & 1u) << 2;
+        key = kTables.step[0][octant].rank;
+        state = kTables.step[0][octant].next;
+    }
+    for (int b = bits - 2; b >= 0; b -= 2) {
+        const unsigned pair = ((x >> b) & 3u) | ((y >> b) & 3u) << 2 | ((z >> b) & 3u) << 4;
+        const auto step = kPairTables.step[state][pair];
+        key = key << 6 | step.rank;
         state = step.next;
     }
     return key;

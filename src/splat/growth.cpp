@@ -14,19 +14,6 @@ Vec3d difference(const SurfacePoint& from, const SurfacePoint& to) {
             static_cast<double>(to.z - from.z)};
 }
 
-/// Bit by bit from the highest: counting is faster than sorting, for there is nothing to guess.
-std::uint16_t lower_median(std::span<const std::uint16_t> values) {
-    const std::size_t before = (values.size() - 1) / 2;
-    std::uint32_t median = 0;
-    for (std::uint32_t bit = 1u << 15; bit != 0; bit >>= 1) {
-        const auto limit = static_cast<std::uint16_t>(median + bit);
-        std::uint16_t below = 0;
-        for (const std::uint16_t v : values) below = static_cast<std::uint16_t>(below + (v < limit));
-        if (below <= before) median += bit;
-    }
-    return static_cast<std::uint16_t>(median);
-}
-
 std::int32_t nearest(double v) { return static_cast<std::int32_t>(v < 0 ? v - 0.5 : v + 0.5); }
 
 }  // namespace
@@ -38,7 +25,7 @@ Grower::Grower(const GrowthInput& input)
       settings_(input.settings),
       observe_(input.observe),
       discs_(input.discs),
-      lanes_(growth_lanes()) {}
+      lanes_(input.lanes) {}
 
 /// When growth from the seed stops: at the error bound, another class or another direction.
 StopRule Grower::rule_of(std::uint32_t seed) const {
@@ -260,29 +247,17 @@ Growth Grower::grow(std::uint32_t seed, const Neighbourhood& n, std::vector<std:
     return {Growth::Fate::splat, s};
 }
 
-/// Whole-number sums over the members.
 void Grower::add_observations(std::span<const std::uint32_t> members, Splat& splat, Vec3f normal) {
-    intensities_.clear();
-    std::int64_t range = 0, cosine = 0, seen = 0;
-    const Vec3d n = vec_cast<double>(normal);
-    for (const std::uint32_t p : members) {
-        const PointAttributes& a = cloud_.attributes[p];
-        intensities_.push_back(a.intensity);
-        if (!a.has_sensor()) continue;
-        ++seen;
-        range += a.range;
-        cosine += nearest(std::fabs(dot(n, a.to_sensor())) / a.range * 65536.0);
-    }
-    splat.intensity = lower_median(intensities_);
+    const Observations o = lanes_.observe(cloud_.attributes, members, normal, columns_);
+    splat.intensity = o.intensity;
     splat.point_count = static_cast<std::uint8_t>(std::min<std::size_t>(members.size(), 255));
     splat.range = splat.incidence = kUnknownByte;
-    if (seen > 0) {
-        const auto count = static_cast<double>(seen);
-        const double metres = static_cast<double>(range) / count / TilePoint::kSensorStepsPerMetre;
-        const double angle = exact::acos(std::min(1.0, static_cast<double>(cosine) / count / 65536.0));
-        splat.range = static_cast<std::uint8_t>(std::min(254, nearest(metres)));
-        splat.incidence = static_cast<std::uint8_t>(nearest(angle / (exact::kPi / 2) * 254.0));
-    }
+    if (o.seen == 0) return;
+    const auto count = static_cast<double>(o.seen);
+    const double metres = o.range / count / TilePoint::kSensorStepsPerMetre;
+    const double angle = exact::acos(std::min(1.0, o.cosine / count / 65536.0));
+    splat.range = static_cast<std::uint8_t>(std::min(254, nearest(metres)));
+    splat.incidence = static_cast<std::uint8_t>(nearest(angle / (exact::kPi / 2) * 254.0));
 }
 
 }  // namespace citysplat::splat

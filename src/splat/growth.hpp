@@ -29,6 +29,7 @@ struct GrowthInput {
     const GenerationSettings& settings;
     bool observe;
     std::span<const FirstDisc> discs;  ///< as in GenerationTask
+    const GrowthLanes& lanes;
 };
 
 /// Grows splats. One per thread: it keeps buffers.
@@ -86,11 +87,10 @@ class Grower {
     const GenerationSettings& settings_;
     const bool observe_;
     const std::span<const FirstDisc> discs_;
-    const GrowthLanes lanes_;
+    const GrowthLanes& lanes_;
     NeighbourColumns columns_;            ///< of the seed
     std::vector<std::uint32_t> members_;  ///< of the splat being grown
     std::vector<Near> near_;              ///< at creases
-    std::vector<std::uint16_t> intensities_;
 };
 
 }  // namespace citysplat::splat

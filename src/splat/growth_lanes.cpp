@@ -16,12 +16,13 @@ namespace citysplat::splat {
 HWY_EXPORT(find_stop);
 HWY_EXPORT(find_members);
 HWY_EXPORT(suppress);
+HWY_EXPORT(observe);
 
 GrowthLanes growth_lanes() {
     // Dispatch tables start with an entry that finds out about the CPU; ask for that before taking pointers.
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
     return {HWY_DYNAMIC_DISPATCH(find_stop), HWY_DYNAMIC_DISPATCH(find_members),
-            HWY_DYNAMIC_DISPATCH(suppress)};
+            HWY_DYNAMIC_DISPATCH(suppress), HWY_DYNAMIC_DISPATCH(observe)};
 }
 
 }  // namespace citysplat::splat

@@ -56,6 +56,13 @@ struct NeighbourColumns {
     Column<std::int32_t> stop2;    ///< the same, but Stop::kNever for what stops nothing
     Column<std::int32_t> rank, kind_and_flags;
     Column<std::uint32_t> point;
+    Column<std::uint16_t> intensity;
+};
+
+/// What the members of a splat saw: whole numbers.
+struct Observations {
+    std::uint16_t intensity;           ///< lower median
+    std::int32_t seen, range, cosine;  ///< members with a sensor; sums over them, cosines in 1/65536
 };
 
 struct GrowthLanes {
@@ -67,6 +74,9 @@ struct GrowthLanes {
     /// Appends the neighbours in the part of the disc, nearer than the stop.
     void (*suppress)(NeighbourColumns& c, const Stop& stop, const SuppressedPart& part,
                      std::vector<std::uint32_t>& suppressed);
+    /// Requires a member, and at most 65535 of them.
+    Observations (*observe)(std::span<const PointAttributes> attributes,
+                            std::span<const std::uint32_t> members, Vec3f normal, NeighbourColumns& c);
 };
 
 /// For the instruction set of this machine.

@@ -167,6 +167,57 @@ inline void suppress(NeighbourColumns& c, const Stop& stop, const SuppressedPart
     suppressed.resize(static_cast<std::size_t>(out - suppressed.data()));
 }
 
+/// Bit by bit from the highest: counting is faster than sorting, for there is nothing to guess. What follows
+/// the `count` values up to a whole vector must be the largest there is.
+inline std::uint16_t lower_median(const std::uint16_t* values, std::size_t count) {
+    const hn::CappedTag<std::uint16_t, 2 * kGroup> du;
+    const std::size_t before = (count - 1) / 2;
+    std::uint32_t median = 0;
+    for (std::uint32_t bit = 1u << 15; bit != 0; bit >>= 1) {
+        const auto limit = hn::Set(du, static_cast<std::uint16_t>(median + bit));
+        std::size_t below = 0;
+        for (std::size_t i = 0; i < count; i += hn::Lanes(du))
+            below += hn::CountTrue(du, hn::Lt(hn::Load(du, values + i), limit));
+        if (below <= before) median += bit;
+    }
+    return static_cast<std::uint16_t>(median);
+}
+
+inline Observations observe(std::span<const PointAttributes> attributes,
+                            std::span<const std::uint32_t> members, Vec3f normal, NeighbourColumns& c) {
+    const Lanes32 di;
+    const hn::Rebind<float, Lanes32> df;
+    const std::size_t count = members.size();
+    for (auto* column : {&c.x, &c.y, &c.z, &c.normal_x}) column->reserve(count, 0);
+    c.intensity.reserve(count, 0);
+    float *x = c.x.data(), *y = c.y.data(), *z = c.z.data(), *range = c.normal_x.data();
+    std::uint16_t* intensity = c.intensity.data();
+    for (std::size_t i = 0; i < count; ++i) {
+        const PointAttributes& a = attributes[members[i]];
+        intensity[i] = a.intensity;
+        x[i] = a.sensor_dx, y[i] = a.sensor_dy, z[i] = a.sensor_dz;
+        range[i] = a.has_sensor() ? a.range : 0.0f;
+    }
+    std::fill_n(intensity + count, 2 * kGroup, std::uint16_t{0xffff});
+    std::fill_n(range + count, kGroup, 0.0f);
+    const auto nx = hn::Set(df, normal.x), ny = hn::Set(df, normal.y), nz = hn::Set(df, normal.z);
+    const auto half = hn::Set(df, 0.5f), whole = hn::Set(df, 65536.0f), one = hn::Set(df, 1.0f);
+    auto seen = hn::Zero(di), ranges = seen, cosines = seen;
+    for (std::size_t i = 0; i < count; i += hn::Lanes(di)) {
+        const auto r = hn::Load(df, range + i);
+        const auto has_sensor = hn::Gt(r, hn::Zero(df));
+        const auto side =
+            hn::Abs(dot3(nx, ny, nz, hn::Load(df, x + i), hn::Load(df, y + i), hn::Load(df, z + i)));
+        const auto cosine = hn::Div(side, hn::IfThenElse(has_sensor, r, one));
+        const auto parts = hn::ConvertTo(di, hn::Add(hn::Mul(cosine, whole), half));
+        seen = hn::Sub(seen, hn::VecFromMask(di, hn::RebindMask(di, has_sensor)));
+        ranges = hn::Add(ranges, hn::ConvertTo(di, r));
+        cosines = hn::Add(cosines, hn::IfThenElseZero(hn::RebindMask(di, has_sensor), parts));
+    }
+    const auto total = [&](auto v) HWY_ATTR { return hn::GetLane(hn::SumOfLanes(di, v)); };
+    return {lower_median(intensity, count), total(seen), total(ranges), total(cosines)};
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace citysplat::splat
 HWY_AFTER_NAMESPACE();

@@ -86,6 +86,7 @@ class Selection {
     const bool observe_;
     const std::span<const FirstDisc> discs_;
     const CancelToken& cancel_;
+    const GrowthLanes lanes_ = growth_lanes();
     std::vector<std::uint64_t> priority_;
     std::vector<std::uint8_t> state_;
     std::vector<std::uint32_t> sliced_;  ///< points by slice, along the curve within a slice
@@ -171,7 +172,7 @@ void Selection::grow_chunk(Worker& w, std::size_t begin, std::size_t end) {
         find_neighbours(index_, {points, surface_.reach_class, settings_.reaches}, w.lists, w.scratch);
     }
     const StageTimes::Timer timer(settings_.times, Stage::growth);
-    Grower grower({cloud_, surface_, edge_, settings_, observe_, discs_});
+    Grower grower({cloud_, surface_, edge_, settings_, observe_, discs_, lanes_});
     for (std::size_t q = 0; q < points.size(); ++q) {
         if (q + 1 < points.size()) fetch_ahead(points[q + 1], w.lists, q + 1);
         const std::size_t first = w.lists.begin[q], count = w.lists.count[q];
@@ -249,7 +250,7 @@ void Selection::settle_slice() {
 void Selection::observe_slice() {
     for_each_chunk(candidates_.size(), kChunk, cancel_, [&](std::size_t begin, std::size_t end) {
         const StageTimes::Timer timer(settings_.times, Stage::observations);
-        Grower grower({cloud_, surface_, edge_, settings_, observe_, discs_});
+        Grower grower({cloud_, surface_, edge_, settings_, observe_, discs_, lanes_});
         for (std::size_t i = begin; i < end; ++i) {
             const Candidate& c = candidates_[i];
             if (c.slot == kNoSlot || c.members_count == 0) continue;

@@ -13,17 +13,14 @@ namespace {
 /// Raised whenever the same points and parameters give other splats than before.
 constexpr std::uint32_t kAlgorithmVersion = 5;
 
-/// Splats along the Hilbert curve through world positions in millimetres or so, whatever the frame.
+/// Splats along the Hilbert curve through world positions in millimetres or so, whatever the frame; in the
+/// same millimetre by what they are.
 void sort_along_curve(std::vector<Splat>& splats, const TileFrame& frame) {
     constexpr int kBits = 21, kShift = 3;
     const LatticePoint o = frame.origin();
     const auto cell = [](std::int64_t steps) {
         return static_cast<std::uint32_t>(steps >> kShift) & ((1u << kBits) - 1);
     };
-    std::sort(splats.begin(), splats.end(), [](const Splat& a, const Splat& b) {
-        return std::tie(a.x, a.y, a.z, a.normal, a.radius, a.label, a.intensity) <
-               std::tie(b.x, b.y, b.z, b.normal, b.radius, b.label, b.intensity);
-    });
     std::vector<CurveEntry> order(splats.size());
     for (std::size_t i = 0; i < splats.size(); ++i) {
         const Splat& s = splats[i];
@@ -31,6 +28,17 @@ void sort_along_curve(std::vector<Splat>& splats, const TileFrame& frame) {
                     static_cast<std::uint32_t>(i)};
     }
     sort_by_key(order, 3 * kBits);
+    const auto before = [&](const CurveEntry& e, const CurveEntry& f) {
+        const Splat &a = splats[e.index], &b = splats[f.index];
+        return std::tie(a.x, a.y, a.z, a.normal, a.radius, a.label, a.intensity) <
+               std::tie(b.x, b.y, b.z, b.normal, b.radius, b.label, b.intensity);
+    };
+    for (auto first = order.begin(); first != order.end();) {
+        const auto last =
+            std::find_if(first, order.end(), [&](const CurveEntry& e) { return e.key != first->key; });
+        std::sort(first, last, before);
+        first = last;
+    }
     std::vector<Splat> sorted;
     sorted.reserve(splats.size());
     for (const CurveEntry& e : order) sorted.push_back(splats[e.index]);
