@@ -142,10 +142,10 @@ Growth::Fate Grower::fate_of_few(std::uint32_t seed, const Neighbourhood& n) con
 void Grower::find_nearest(std::uint32_t seed, std::size_t most) {
     near_.clear();
     for (std::size_t i = 0; i < columns_.count; ++i) {
-        const std::uint32_t p = columns_.point.data()[i];
-        const std::int32_t distance2 = columns_.member2.data()[i];
-        if (distance2 != Stop::kNever && surface_.points[p].kind == surface_.points[seed].kind)
-            near_.push_back({distance2, surface_.points[p].rank, p});
+        const std::uint32_t point = columns_.point.data()[i];
+        const SurfacePoint& p = surface_.points[point];
+        if ((point == seed || !p.has(SurfacePoint::kOutlier)) && p.kind == surface_.points[seed].kind)
+            near_.push_back({columns_.distance2.data()[i], p.rank, point});
     }
     most = std::min(most, near_.size());
     std::partial_sort(near_.begin(), near_.begin() + static_cast<std::ptrdiff_t>(most), near_.end());
@@ -214,7 +214,7 @@ Growth Grower::grow(std::uint32_t seed, const Neighbourhood& n, std::vector<std:
     };
     if (!is_known(seed, n, stop.exists() ? static_cast<std::uint32_t>(stop.distance2) : n.reach2))
         return unknown();
-    const MemberSums sums = lanes_.find_members(columns_, stop, members_);
+    const MemberSums sums = lanes_.find_members(surface_.points, columns_, stop, members_);
     // A centre of the first generation stands for a splat, however few others are near it.
     const std::size_t least = discs_.empty()
                                   ? static_cast<std::size_t>(settings_.params.least_points[group_of(seed)])

@@ -19,11 +19,11 @@ struct Neighbourhood {
     std::uint32_t reach2;
 };
 
-/// Neighbours before this one, in the order of (distance, rank), belong to the splat.
+/// Neighbours before a certain one, in the order of (distance, rank), belong to the splat. This is how far it
+/// is; those equally far and not before it are marked in the columns.
 struct Stop {
     static constexpr std::int32_t kNever = std::numeric_limits<std::int32_t>::max();
     std::int32_t distance2 = kNever;
-    std::int32_t rank = 0;
 
     bool exists() const { return distance2 != kNever; }
 };
@@ -50,11 +50,13 @@ struct SuppressedPart {
 /// The neighbours of one seed, as columns.
 struct NeighbourColumns {
     std::size_t count = 0;
-    Column<float> x, y, z, normal_x, normal_y, normal_z;  ///< places from the seed
+    Column<std::int32_t> place_x, place_y, place_z;  ///< as in SurfacePoint
+    Column<float> normal_x, normal_y, normal_z;      ///< as in SurfacePoint
+    Column<std::int32_t> kind_and_flags;             ///< as in SurfacePoint
+    Column<float> x, y, z;                           ///< places from the seed
     Column<std::int32_t> distance2;
-    Column<std::int32_t> member2;  ///< the same, but Stop::kNever for outliers: they are passed over
+    Column<std::int32_t> member2;  ///< the same, but Stop::kNever for what is passed over
     Column<std::int32_t> stop2;    ///< the same, but Stop::kNever for what stops nothing
-    Column<std::int32_t> rank, kind_and_flags;
     Column<std::uint32_t> point;
     Column<std::uint16_t> intensity;
 };
@@ -70,7 +72,8 @@ struct GrowthLanes {
     Stop (*find_stop)(std::span<const SurfacePoint> points, std::uint32_t seed, const Neighbourhood& n,
                       const StopRule& rule, NeighbourColumns& c);
     /// Replaces `members` with the neighbours before the stop.
-    MemberSums (*find_members)(NeighbourColumns& c, const Stop& stop, std::vector<std::uint32_t>& members);
+    MemberSums (*find_members)(std::span<const SurfacePoint> points, NeighbourColumns& c, const Stop& stop,
+                               std::vector<std::uint32_t>& members);
     /// Appends the neighbours in the part of the disc, nearer than the stop.
     void (*suppress)(NeighbourColumns& c, const Stop& stop, const SuppressedPart& part,
                      std::vector<std::uint32_t>& suppressed);

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <limits>
 
 HWY_BEFORE_NAMESPACE();
 namespace citysplat::splat {
@@ -12,40 +15,40 @@ namespace HWY_NAMESPACE {
 constexpr std::int32_t kKindBits = 0xffff;
 constexpr int kFlagShift = 16;
 
-inline std::int32_t word_of(const SurfacePoint& p) {
-    return static_cast<std::int32_t>(std::uint32_t{p.kind} | std::uint32_t{p.flags} << kFlagShift);
+/// Kind and flags as they lie in memory, side by side.
+inline std::int32_t kind_and_flags(const SurfacePoint& p) {
+    static_assert(offsetof(SurfacePoint, flags) == offsetof(SurfacePoint, kind) + 2);
+    std::int32_t word;
+    std::memcpy(&word, &p.kind, sizeof word);
+    return word;
 }
 
-/// Copies the neighbours into the columns, and up to a vector of outliers behind them.
-inline void fill_columns(std::span<const SurfacePoint> points, const SurfacePoint& seed,
-                         const Neighbourhood& n, NeighbourColumns& c) {
+/// Copies the neighbours into the columns, and a vector of outliers behind them.
+inline void fill_columns(std::span<const SurfacePoint> points, const Neighbourhood& n, NeighbourColumns& c) {
     const std::size_t count = n.point.size();
     c.count = count;
-    for (auto* column : {&c.x, &c.y, &c.z, &c.normal_x, &c.normal_y, &c.normal_z}) column->reserve(count, 0);
-    for (auto* column : {&c.distance2, &c.member2, &c.stop2, &c.rank, &c.kind_and_flags})
+    for (auto* column : {&c.normal_x, &c.normal_y, &c.normal_z, &c.x, &c.y, &c.z}) column->reserve(count, 0);
+    for (auto* column :
+         {&c.place_x, &c.place_y, &c.place_z, &c.kind_and_flags, &c.distance2, &c.member2, &c.stop2})
         column->reserve(count, 0);
     c.point.reserve(count, 0);
-    float *x = c.x.data(), *y = c.y.data(), *z = c.z.data();
+    std::int32_t *x = c.place_x.data(), *y = c.place_y.data(), *z = c.place_z.data();
     float *normal_x = c.normal_x.data(), *normal_y = c.normal_y.data(), *normal_z = c.normal_z.data();
-    std::int32_t *rank = c.rank.data(), *word = c.kind_and_flags.data(), *distance2 = c.distance2.data();
-    std::uint32_t* point = c.point.data();
+    std::int32_t* word = c.kind_and_flags.data();
+    const std::uint32_t* point = n.point.data();
     for (std::size_t i = 0; i < count; ++i) {
-        const SurfacePoint& p = points[n.point[i]];
-        x[i] = static_cast<float>(p.x - seed.x);
-        y[i] = static_cast<float>(p.y - seed.y);
-        z[i] = static_cast<float>(p.z - seed.z);
+        const SurfacePoint& p = points[point[i]];
+        x[i] = p.x, y[i] = p.y, z[i] = p.z;
         normal_x[i] = p.normal.x, normal_y[i] = p.normal.y, normal_z[i] = p.normal.z;
-        rank[i] = static_cast<std::int32_t>(p.rank);
-        word[i] = word_of(p);
-        distance2[i] = static_cast<std::int32_t>(n.distance2[i]);
-        point[i] = n.point[i];
+        word[i] = kind_and_flags(p);
     }
-    for (std::size_t i = count; i < count + kGroup; ++i) {
-        x[i] = y[i] = z[i] = normal_x[i] = normal_y[i] = normal_z[i] = 0;
-        rank[i] = 0, point[i] = 0;
-        word[i] = SurfacePoint::kOutlier << kFlagShift;
-        distance2[i] = Stop::kNever;
-    }
+    std::memcpy(c.point.data(), point, count * sizeof *point);
+    std::memcpy(c.distance2.data(), n.distance2.data(), count * sizeof(std::uint32_t));
+    for (std::int32_t* column : {x, y, z}) std::fill_n(column + count, kGroup, 0);
+    for (float* column : {normal_x, normal_y, normal_z}) std::fill_n(column + count, kGroup, 0.0f);
+    std::fill_n(word + count, kGroup, SurfacePoint::kOutlier << kFlagShift);
+    std::fill_n(c.point.data() + count, kGroup, 0u);
+    std::fill_n(c.distance2.data() + count, kGroup, Stop::kNever);
 }
 
 template <class V>
@@ -53,15 +56,15 @@ HWY_INLINE V dot3(V ax, V ay, V az, V bx, V by, V bz) {
     return hn::Add(hn::Add(hn::Mul(ax, bx), hn::Mul(ay, by)), hn::Mul(az, bz));
 }
 
-/// Of the columns' entries whose `distance2` is `wanted`, the least (or largest) rank; there is one.
-template <class Better>
-std::size_t settle_tie(const NeighbourColumns& c, const std::int32_t* distance2, std::int32_t wanted,
-                       const Better& better) {
-    std::size_t best = c.count;
+/// Of several neighbours at the distance of the stop, the first by rank is the one; those before it stay.
+inline void settle_stop(std::span<const SurfacePoint> points, const Stop& stop, NeighbourColumns& c) {
+    const std::uint32_t* point = c.point.data();
+    std::uint32_t first = std::numeric_limits<std::uint32_t>::max();
     for (std::size_t i = 0; i < c.count; ++i)
-        if (distance2[i] == wanted && (best == c.count || better(c.rank.data()[i], c.rank.data()[best])))
-            best = i;
-    return best;
+        if (c.stop2.data()[i] == stop.distance2) first = std::min(first, points[point[i]].rank);
+    for (std::size_t i = 0; i < c.count; ++i)
+        if (c.member2.data()[i] == stop.distance2 && points[point[i]].rank >= first)
+            c.member2.data()[i] = Stop::kNever;
 }
 
 inline Stop find_stop(std::span<const SurfacePoint> points, std::uint32_t seed, const Neighbourhood& n,
@@ -69,10 +72,11 @@ inline Stop find_stop(std::span<const SurfacePoint> points, std::uint32_t seed, 
     const Lanes32 di;
     const hn::Rebind<float, Lanes32> df;
     const SurfacePoint& s = points[seed];
-    fill_columns(points, s, n, c);
+    fill_columns(points, n, c);
+    const auto sx = hn::Set(di, s.x), sy = hn::Set(di, s.y), sz = hn::Set(di, s.z);
     const auto nx = hn::Set(df, s.normal.x), ny = hn::Set(df, s.normal.y), nz = hn::Set(df, s.normal.z);
     const auto error = hn::Set(df, rule.error), least_cosine = hn::Set(df, rule.least_cosine);
-    const auto word = hn::Set(di, word_of(s)), kind_bits = hn::Set(di, kKindBits);
+    const auto word = hn::Set(di, kind_and_flags(s)), kind_bits = hn::Set(di, kKindBits);
     const auto oriented_bit = hn::Set(di, SurfacePoint::kOriented << kFlagShift);
     const auto outlier_bit = hn::Set(di, SurfacePoint::kOutlier << kFlagShift);
     const auto never = hn::Set(di, Stop::kNever), none = hn::Zero(di);
@@ -80,8 +84,13 @@ inline Stop find_stop(std::span<const SurfacePoint> points, std::uint32_t seed, 
     for (std::size_t i = 0; i < c.count; i += hn::Lanes(di)) {
         const auto cosine = dot3(nx, ny, nz, hn::Load(df, c.normal_x.data() + i),
                                  hn::Load(df, c.normal_y.data() + i), hn::Load(df, c.normal_z.data() + i));
-        const auto height = dot3(nx, ny, nz, hn::Load(df, c.x.data() + i), hn::Load(df, c.y.data() + i),
-                                 hn::Load(df, c.z.data() + i));
+        const auto x = hn::ConvertTo(df, hn::Sub(hn::Load(di, c.place_x.data() + i), sx)),
+                   y = hn::ConvertTo(df, hn::Sub(hn::Load(di, c.place_y.data() + i), sy)),
+                   z = hn::ConvertTo(df, hn::Sub(hn::Load(di, c.place_z.data() + i), sz));
+        hn::Store(x, df, c.x.data() + i);
+        hn::Store(y, df, c.y.data() + i);
+        hn::Store(z, df, c.z.data() + i);
+        const auto height = dot3(nx, ny, nz, x, y, z);
         const auto its = hn::Load(di, c.kind_and_flags.data() + i), d2 = hn::Load(di, c.distance2.data() + i);
         const auto oriented =
             hn::RebindMask(df, hn::Eq(hn::And(hn::And(its, word), oriented_bit), oriented_bit));
@@ -97,33 +106,29 @@ inline Stop find_stop(std::span<const SurfacePoint> points, std::uint32_t seed, 
         hn::Store(stop2, di, c.stop2.data() + i);
         nearest2 = hn::Min(nearest2, stop2);
     }
-    Stop stop{hn::GetLane(hn::MinOfLanes(di, nearest2)), 0};
-    if (stop.exists())
-        stop.rank = c.rank.data()[settle_tie(c, c.stop2.data(), stop.distance2, std::less<>())];
+    const Stop stop{hn::GetLane(hn::MinOfLanes(di, nearest2))};
+    if (stop.exists()) settle_stop(points, stop, c);
     return stop;
 }
 
-inline MemberSums find_members(NeighbourColumns& c, const Stop& stop, std::vector<std::uint32_t>& members) {
+inline MemberSums find_members(std::span<const SurfacePoint> points, NeighbourColumns& c, const Stop& stop,
+                               std::vector<std::uint32_t>& members) {
     const Lanes32 di;
     const hn::Rebind<float, Lanes32> df;
     const hn::Rebind<std::uint32_t, Lanes32> du;
-    const auto stop2 = hn::Set(di, stop.distance2), stop_rank = hn::Set(di, stop.rank);
-    const auto nowhere = hn::Set(di, -1);
+    const auto beyond = hn::Set(di, stop.exists() ? stop.distance2 + 1 : Stop::kNever);
+    auto farthest2 = hn::Set(di, -1);
     members.resize(c.count + kGroup);
     std::size_t count = 0;
-    auto farthest2 = nowhere;
     WholeSums sums;
     for (std::size_t i = 0; i < c.count; i += hn::Lanes(di)) {
         const auto d2 = hn::Load(di, c.member2.data() + i);
-        const auto before = hn::Lt(hn::Load(di, c.rank.data() + i), stop_rank);
-        const auto in = hn::Or(hn::Lt(d2, stop2), hn::And(hn::Eq(d2, stop2), before));
+        const auto in = hn::Lt(d2, beyond);
         const auto in_df = hn::RebindMask(df, in);
         sums.add(hn::IfThenElseZero(in_df, hn::Load(df, c.x.data() + i)),
                  hn::IfThenElseZero(in_df, hn::Load(df, c.y.data() + i)),
                  hn::IfThenElseZero(in_df, hn::Load(df, c.z.data() + i)));
-        const auto member2 = hn::IfThenElse(in, d2, nowhere);
-        hn::Store(member2, di, c.stop2.data() + i);  // whose turn is over
-        farthest2 = hn::Max(farthest2, member2);
+        farthest2 = hn::IfThenElse(in, hn::Max(farthest2, d2), farthest2);
         const Packer<Lanes32> pack(di, in);
         pack.store(du, hn::Load(du, c.point.data() + i), members.data() + count);
         count += pack.count;
@@ -132,10 +137,17 @@ inline MemberSums find_members(NeighbourColumns& c, const Stop& stop, std::vecto
     MemberSums result{};
     sums.add_to(result.moments);
     result.moments.count = static_cast<std::int32_t>(count);
+    // The last of several equally far is the last by rank.
     const std::int32_t last2 = hn::GetLane(hn::MaxOfLanes(di, farthest2));
-    if (const std::size_t last = settle_tie(c, c.stop2.data(), last2, std::greater<>()); last2 >= 0)
-        result.last = {static_cast<double>(c.x.data()[last]), static_cast<double>(c.y.data()[last]),
-                       static_cast<double>(c.z.data()[last])};
+    std::uint32_t last_rank = 0;
+    for (std::size_t i = 0; i < c.count; ++i) {
+        if (c.member2.data()[i] != last2) continue;
+        const std::uint32_t rank = points[c.point.data()[i]].rank;
+        if (rank < last_rank) continue;
+        last_rank = rank;
+        result.last = {static_cast<double>(c.x.data()[i]), static_cast<double>(c.y.data()[i]),
+                       static_cast<double>(c.z.data()[i])};
+    }
     return result;
 }
 
