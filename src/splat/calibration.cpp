@@ -124,14 +124,11 @@ std::optional<Neighbourhoods> find_neighbourhoods(const CellCloud& c, const Reac
     Neighbourhoods result;
     for (std::size_t q = 0; q < c.queries.size(); ++q) {
         if (halo < reach.radius && std::int64_t{lists.reach2[q]} >= halo * halo) return std::nullopt;
-        const std::uint32_t p = c.queries[q];
-        const auto offset = [p](const std::vector<std::int32_t>& column, std::uint32_t neighbour) {
-            return static_cast<std::int16_t>(column[neighbour] - column[p]);
-        };
-        for (std::size_t i = lists.begin[q]; i < lists.begin[q] + lists.count[q]; ++i) {
-            const std::uint32_t k = lists.point[i];
-            result.offsets.push_back({offset(c.cloud.x, k), offset(c.cloud.y, k), offset(c.cloud.z, k)});
-        }
+        const Neighbours found = lists[q];
+        for (std::size_t i = 0; i < found.size(); ++i)
+            result.offsets.push_back({static_cast<std::int16_t>(found.x[i]),
+                                      static_cast<std::int16_t>(found.y[i]),
+                                      static_cast<std::int16_t>(found.z[i])});
         result.begin.push_back(static_cast<std::uint32_t>(result.offsets.size()));
     }
     result.reach2 = std::move(lists.reach2);

@@ -9,11 +9,6 @@
 namespace citysplat::splat {
 namespace {
 
-Vec3d difference(const SurfacePoint& from, const SurfacePoint& to) {
-    return {static_cast<double>(to.x - from.x), static_cast<double>(to.y - from.y),
-            static_cast<double>(to.z - from.z)};
-}
-
 std::int32_t nearest(double v) { return static_cast<std::int32_t>(v < 0 ? v - 0.5 : v + 0.5); }
 
 }  // namespace
@@ -25,25 +20,26 @@ Grower::Grower(const GrowthInput& input)
       settings_(input.settings),
       observe_(input.observe),
       discs_(input.discs),
-      lanes_(input.lanes) {}
+      lanes_(input.lanes),
+      site_{surface_.brief, cloud_.rank} {}
 
 /// When growth from the seed stops: at the error bound, another class or another direction.
 StopRule Grower::rule_of(std::uint32_t seed) const {
     constexpr float kAnyDirection = -2;
     const bool smooth = settings_.params.method != Method::basic;
-    return {static_cast<float>(settings_.error_steps[surface_.reach_class[seed]]),
+    return {surface_.normal[seed], static_cast<float>(settings_.error_steps[surface_.reach_class[seed]]),
             smooth ? static_cast<float>(settings_.params.smoothness) : kAnyDirection};
 }
 
 /// All that was read up to the reach is final, and nothing outside lies within it.
-bool Grower::is_known(std::uint32_t seed, const Neighbourhood& n, std::uint32_t reach2) const {
-    const SurfacePoint& s = surface_.points[seed];
-    if (!s.has(SurfacePoint::kKnown) || !edge_.encloses(s.x, s.y, reach2)) return false;
+bool Grower::is_known(std::uint32_t seed, const Neighbours& n, std::uint32_t reach2) const {
+    const std::int32_t x = cloud_.x[seed], y = cloud_.y[seed];
+    if (!surface_.brief[seed].known() || !edge_.encloses(x, y, reach2)) return false;
     // Far from the edge every point within reach is final.
-    const double inside = static_cast<double>(edge_.distance(s.x, s.y)) - settings_.widest_radius() - 1;
+    const double inside = static_cast<double>(edge_.distance(x, y)) - settings_.widest_radius() - 1;
     if (inside > 0 && inside * inside > static_cast<double>(reach2)) return true;
-    for (std::size_t i = 0; i < n.point.size(); ++i)
-        if (n.distance2[i] <= reach2 && !surface_.points[n.point[i]].has(SurfacePoint::kKnown)) return false;
+    for (std::size_t i = 0; i < n.size(); ++i)
+        if (n.distance2[i] <= reach2 && !surface_.brief[n.point[i]].known()) return false;
     return true;
 }
 
@@ -119,33 +115,32 @@ SuppressedPart Grower::suppressed_part(std::uint32_t seed, Vec3d normal, const D
 }
 
 /// All that a splat of this seed might suppress, whatever it turns out to be.
-void Grower::suppress_all(std::uint32_t seed, const Neighbourhood& n,
+void Grower::suppress_all(std::uint32_t seed, const Neighbours& n,
                           std::vector<std::uint32_t>& suppressed) const {
     const double largest = std::max({std::sqrt(static_cast<double>(n.reach2)), extent_of(seed),
                                      settings_.least_radius_steps[group_of(seed)]});
     const double reach = settings_.params.suppression * largest;
-    for (std::size_t i = 0; i < n.point.size(); ++i)
+    for (std::size_t i = 0; i < n.size(); ++i)
         if (n.distance2[i] <= reach * reach) suppressed.push_back(n.point[i]);
 }
 
 /// Whether too few members are enough, because hardly any other points are near, and certainly so.
-Growth::Fate Grower::fate_of_few(std::uint32_t seed, const Neighbourhood& n) const {
+Growth::Fate Grower::fate_of_few(std::uint32_t seed, const Neighbours& n) const {
     constexpr std::size_t kLeast = 3;  // two may be a pair of outliers
     const auto many = static_cast<std::size_t>(settings_.params.sparse_points[group_of(seed)]);
     if (!discs_.empty() || !settings_.params.sparse_discs[group_of(seed)]) return Growth::Fate::none;
-    if (surface_.reach_class[seed] != kSparseReach && n.point.size() >= many) return Growth::Fate::none;
+    if (surface_.reach_class[seed] != kSparseReach && n.size() >= many) return Growth::Fate::none;
     if (!is_known(seed, n, n.reach2)) return Growth::Fate::unknown;
-    return n.point.size() < kLeast ? Growth::Fate::none : Growth::Fate::splat;
+    return n.size() < kLeast ? Growth::Fate::none : Growth::Fate::splat;
 }
 
 /// Finds the nearest points of the seed's kind, itself among them, in order.
-void Grower::find_nearest(std::uint32_t seed, std::size_t most) {
+void Grower::find_nearest(std::uint32_t seed, const Neighbours& n, std::size_t most) {
     near_.clear();
-    for (std::size_t i = 0; i < columns_.count; ++i) {
-        const std::uint32_t point = columns_.point.data()[i];
-        const SurfacePoint& p = surface_.points[point];
-        if ((point == seed || !p.has(SurfacePoint::kOutlier)) && p.kind == surface_.points[seed].kind)
-            near_.push_back({columns_.distance2.data()[i], p.rank, point});
+    for (std::size_t i = 0; i < n.size(); ++i) {
+        const SurfaceBrief brief = surface_.brief[n.point[i]];
+        if ((n.point[i] == seed || !brief.outlier()) && brief.kind() == surface_.brief[seed].kind())
+            near_.push_back({n.distance2[i], cloud_.rank[n.point[i]], i});
     }
     most = std::min(most, near_.size());
     std::partial_sort(near_.begin(), near_.begin() + static_cast<std::ptrdiff_t>(most), near_.end());
@@ -154,29 +149,25 @@ void Grower::find_nearest(std::uint32_t seed, std::size_t most) {
 
 /// A ball around a crease holds two surfaces, and its plane is neither. The nearest points say which one the
 /// seed is on, roughly: a small disc with the normal that predicts their ranges. Replaces members_.
-Growth::Fate Grower::grow_at_crease(std::uint32_t seed, const Neighbourhood& n, Vec3d& normal, Disc& disc) {
+Growth::Fate Grower::grow_at_crease(std::uint32_t seed, const Neighbours& n, Vec3d& normal, Disc& disc) {
     const auto most = static_cast<std::size_t>(settings_.params.crease_points);
     const auto least = static_cast<std::size_t>(settings_.params.least_points[group_of(seed)]);
     const PointAttributes& a = cloud_.attributes[seed];
     const bool facing = a.has_sensor() && dot(a.to_sensor(), a.to_sensor()) > 0;
     if (most == 0 || !discs_.empty() || !facing) return Growth::Fate::none;
-    find_nearest(seed, most);
-    const std::uint32_t reach2 =
-        near_.size() < most ? n.reach2 : static_cast<std::uint32_t>(near_.back().distance2);
+    find_nearest(seed, n, most);
+    const std::uint32_t reach2 = near_.size() < most ? n.reach2 : near_.back().distance2;
     if (!is_known(seed, n, reach2)) return Growth::Fate::unknown;
-    const auto from_seed = [&](std::uint32_t point) {
-        return difference(surface_.points[seed], surface_.points[point]);
-    };
     Moments all{};
-    for (const Near& p : near_) all.add(from_seed(p.point));
+    for (const Near& p : near_) all.add(n.offset(p.place));
     normal = facing_normal(all, a.to_sensor(), settings_.crease_noise_steps);
     const double bound = settings_.error_steps[surface_.reach_class[seed]];
     members_.clear();
     MemberSums sums{};
     for (const Near& p : near_) {
-        const Vec3d d = from_seed(p.point);
+        const Vec3d d = n.offset(p.place);
         if (std::fabs(dot(normal, d)) > bound) continue;
-        members_.push_back(p.point);
+        members_.push_back(n.point[p.place]);
         sums.moments.add(d);
         sums.last = d;
     }
@@ -205,8 +196,8 @@ bool Grower::is_behind(std::uint32_t seed, Vec3d centre, Vec3d normal) const {
     return a.has_sensor() && dot(normal, a.to_sensor() * kStep - centre) < 0;
 }
 
-Growth Grower::grow(std::uint32_t seed, const Neighbourhood& n, std::vector<std::uint32_t>& suppressed) {
-    const Stop stop = lanes_.find_stop(surface_.points, seed, n, rule_of(seed), columns_);
+Growth Grower::grow(std::uint32_t seed, const Neighbours& n, std::vector<std::uint32_t>& suppressed) {
+    const Stop stop = lanes_.find_stop(site_, surface_.brief[seed], n, rule_of(seed), columns_);
     // What lies behind the stop does not matter; what might lie before it does.
     const auto unknown = [&]() -> Growth {
         suppress_all(seed, n, suppressed);
@@ -214,12 +205,12 @@ Growth Grower::grow(std::uint32_t seed, const Neighbourhood& n, std::vector<std:
     };
     if (!is_known(seed, n, stop.exists() ? static_cast<std::uint32_t>(stop.distance2) : n.reach2))
         return unknown();
-    const MemberSums sums = lanes_.find_members(surface_.points, columns_, stop, members_);
+    const MemberSums sums = lanes_.find_members(site_, n, stop, columns_, members_);
     // A centre of the first generation stands for a splat, however few others are near it.
     const std::size_t least = discs_.empty()
                                   ? static_cast<std::size_t>(settings_.params.least_points[group_of(seed)])
                                   : std::size_t{1};
-    Vec3d normal = vec_cast<double>(surface_.points[seed].normal);
+    Vec3d normal = vec_cast<double>(surface_.normal[seed]);
     Disc disc = fit_disc(seed, normal, sums);
     if (members_.size() < least) {
         Growth::Fate fate = fate_of_few(seed, n);
@@ -234,7 +225,7 @@ Growth Grower::grow(std::uint32_t seed, const Neighbourhood& n, std::vector<std:
     SeededSplat s{};
     s.seed = seed;
     s.normal = vec_cast<float>(normal);
-    s.oriented = surface_.points[seed].has(SurfacePoint::kOriented);
+    s.oriented = surface_.brief[seed].oriented();
     s.splat.radius = static_cast<std::uint16_t>(std::min(disc.radius + 0.5, 65535.0));
     if (s.splat.radius == 0) return {Growth::Fate::none, {}};
     s.splat.x = cloud_.x[seed] + nearest(disc.centre.x);
@@ -243,7 +234,7 @@ Growth Grower::grow(std::uint32_t seed, const Neighbourhood& n, std::vector<std:
     s.splat.normal = pack_normal(normal);
     s.splat.label = cloud_.attributes[seed].label;
     s.splat.group = cloud_.group[seed];
-    lanes_.suppress(columns_, stop, suppressed_part(seed, normal, disc), suppressed);
+    lanes_.suppress(n, stop, suppressed_part(seed, normal, disc), suppressed);
     return {Growth::Fate::splat, s};
 }
 

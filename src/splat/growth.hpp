@@ -39,8 +39,7 @@ class Grower {
 
     /// Appends to `suppressed` the points that the splat — or any splat that might grow, when unknown — would
     /// keep from being seeds, the seed itself included.
-    Growth grow(std::uint32_t seed, const Neighbourhood& neighbourhood,
-                std::vector<std::uint32_t>& suppressed);
+    Growth grow(std::uint32_t seed, const Neighbours& neighbours, std::vector<std::uint32_t>& suppressed);
     /// Members of the last splat that was grown, if it carries observations.
     std::span<const std::uint32_t> observed_members(const SeededSplat& s) const {
         if (!observe_ && !settings_.first_stands(s.splat.group)) return {};
@@ -58,28 +57,27 @@ class Grower {
         double grown;  ///< how far its points reach from the seed
     };
     struct Near {
-        std::int32_t distance2;
-        std::uint32_t rank, point;
+        std::uint32_t distance2, rank;
+        std::size_t place;  ///< among the neighbours
         friend auto operator<=>(const Near&, const Near&) = default;
     };
     StopRule rule_of(std::uint32_t seed) const;
-    bool is_known(std::uint32_t seed, const Neighbourhood& n, std::uint32_t reach2) const;
+    bool is_known(std::uint32_t seed, const Neighbours& n, std::uint32_t reach2) const;
     Disc fit_disc(std::uint32_t seed, Vec3d normal, const MemberSums& sums) const;
     Disc centred_disc(Vec3d normal, Vec3d mean, double radius, double grown) const;
     double narrow_radius(std::uint32_t seed, Vec3d normal, const Moments& m) const;
     double mean_extent2() const;
-    Growth::Fate fate_of_few(std::uint32_t seed, const Neighbourhood& n) const;
+    Growth::Fate fate_of_few(std::uint32_t seed, const Neighbours& n) const;
     Disc sparse_disc(std::uint32_t seed, double grown, Vec3d& normal) const;
-    void find_nearest(std::uint32_t seed, std::size_t most);
-    Growth::Fate grow_at_crease(std::uint32_t seed, const Neighbourhood& n, Vec3d& normal, Disc& disc);
+    void find_nearest(std::uint32_t seed, const Neighbours& n, std::size_t most);
+    Growth::Fate grow_at_crease(std::uint32_t seed, const Neighbours& n, Vec3d& normal, Disc& disc);
     bool is_behind(std::uint32_t seed, Vec3d centre, Vec3d normal) const;
     double extent_of(std::uint32_t point) const {
         return discs_.empty() ? 0.0 : static_cast<double>(discs_[cloud_.rank[point]].radius);
     }
     std::size_t group_of(std::uint32_t point) const { return static_cast<std::size_t>(cloud_.group[point]); }
     SuppressedPart suppressed_part(std::uint32_t seed, Vec3d normal, const Disc& disc) const;
-    void suppress_all(std::uint32_t seed, const Neighbourhood& n,
-                      std::vector<std::uint32_t>& suppressed) const;
+    void suppress_all(std::uint32_t seed, const Neighbours& n, std::vector<std::uint32_t>& suppressed) const;
 
     const PointCloud& cloud_;
     const Surface& surface_;
@@ -88,7 +86,8 @@ class Grower {
     const bool observe_;
     const std::span<const FirstDisc> discs_;
     const GrowthLanes& lanes_;
-    NeighbourColumns columns_;            ///< of the seed
+    const GrowthSite site_;
+    GrowthColumns columns_;               ///< of the seed
     std::vector<std::uint32_t> members_;  ///< of the splat being grown
     std::vector<Near> near_;              ///< at creases
 };

@@ -13,12 +13,6 @@
 /// bits: decisions are made in float, operation by operation, and sums are of whole numbers, exact in double.
 namespace citysplat::splat {
 
-/// Neighbours of a seed: unordered, with squared distances.
-struct Neighbourhood {
-    std::span<const std::uint32_t> point, distance2;
-    std::uint32_t reach2;
-};
-
 /// Neighbours before a certain one, in the order of (distance, rank), belong to the splat. This is how far it
 /// is; those equally far and not before it are marked in the columns.
 struct Stop {
@@ -30,6 +24,7 @@ struct Stop {
 
 /// When a neighbour stops the growth (figure 3 of the paper).
 struct StopRule {
+    Vec3f normal;        ///< of the seed
     float error;         ///< most |ε|, in steps
     float least_cosine;  ///< between the normals
 };
@@ -47,18 +42,20 @@ struct SuppressedPart {
     std::int32_t reach2;   ///< and from the seed
 };
 
-/// The neighbours of one seed, as columns.
-struct NeighbourColumns {
-    std::size_t count = 0;
-    Column<std::int32_t> place_x, place_y, place_z;  ///< as in SurfacePoint
-    Column<float> normal_x, normal_y, normal_z;      ///< as in SurfacePoint
-    Column<std::int32_t> kind_and_flags;             ///< as in SurfacePoint
-    Column<float> x, y, z;                           ///< places from the seed
-    Column<std::int32_t> distance2;
-    Column<std::int32_t> member2;  ///< the same, but Stop::kNever for what is passed over
-    Column<std::int32_t> stop2;    ///< the same, but Stop::kNever for what stops nothing
-    Column<std::uint32_t> point;
+/// What is found out about the neighbours of one seed, as columns.
+struct GrowthColumns {
+    Column<std::int32_t> first_word, second_word;  ///< of their SurfaceBrief
+    Column<std::int32_t> member2;  ///< squared distances, but Stop::kNever for what is passed over
+    Column<std::int32_t> stop2;    ///< squared distances, but Stop::kNever for what stops nothing
+    /// What the members of a splat saw.
+    Column<float> to_sensor_x, to_sensor_y, to_sensor_z, range;
     Column<std::uint16_t> intensity;
+};
+
+/// Where growth happens.
+struct GrowthSite {
+    std::span<const SurfaceBrief> brief;
+    std::span<const std::uint32_t> rank;
 };
 
 /// What the members of a splat saw: whole numbers.
@@ -69,17 +66,17 @@ struct Observations {
 
 struct GrowthLanes {
     /// Fills the columns and finds the nearest neighbour that stops the growth.
-    Stop (*find_stop)(std::span<const SurfacePoint> points, std::uint32_t seed, const Neighbourhood& n,
-                      const StopRule& rule, NeighbourColumns& c);
+    Stop (*find_stop)(const GrowthSite& site, SurfaceBrief seed, const Neighbours& n, const StopRule& rule,
+                      GrowthColumns& c);
     /// Replaces `members` with the neighbours before the stop.
-    MemberSums (*find_members)(std::span<const SurfacePoint> points, NeighbourColumns& c, const Stop& stop,
-                               std::vector<std::uint32_t>& members);
+    MemberSums (*find_members)(const GrowthSite& site, const Neighbours& n, const Stop& stop,
+                               const GrowthColumns& c, std::vector<std::uint32_t>& members);
     /// Appends the neighbours in the part of the disc, nearer than the stop.
-    void (*suppress)(NeighbourColumns& c, const Stop& stop, const SuppressedPart& part,
+    void (*suppress)(const Neighbours& n, const Stop& stop, const SuppressedPart& part,
                      std::vector<std::uint32_t>& suppressed);
     /// Requires a member, and at most 65535 of them.
     Observations (*observe)(std::span<const PointAttributes> attributes,
-                            std::span<const std::uint32_t> members, Vec3f normal, NeighbourColumns& c);
+                            std::span<const std::uint32_t> members, Vec3f normal, GrowthColumns& c);
 };
 
 /// For the instruction set of this machine.

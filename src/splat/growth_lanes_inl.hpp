@@ -4,51 +4,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstring>
 #include <limits>
 
 HWY_BEFORE_NAMESPACE();
 namespace citysplat::splat {
 namespace HWY_NAMESPACE {
 
-constexpr std::int32_t kKindBits = 0xffff;
-constexpr int kFlagShift = 16;
-
-/// Kind and flags as they lie in memory, side by side.
-inline std::int32_t kind_and_flags(const SurfacePoint& p) {
-    static_assert(offsetof(SurfacePoint, flags) == offsetof(SurfacePoint, kind) + 2);
-    std::int32_t word;
-    std::memcpy(&word, &p.kind, sizeof word);
-    return word;
-}
-
-/// Copies the neighbours into the columns, and a vector of outliers behind them.
-inline void fill_columns(std::span<const SurfacePoint> points, const Neighbourhood& n, NeighbourColumns& c) {
-    const std::size_t count = n.point.size();
-    c.count = count;
-    for (auto* column : {&c.normal_x, &c.normal_y, &c.normal_z, &c.x, &c.y, &c.z}) column->reserve(count, 0);
-    for (auto* column :
-         {&c.place_x, &c.place_y, &c.place_z, &c.kind_and_flags, &c.distance2, &c.member2, &c.stop2})
-        column->reserve(count, 0);
-    c.point.reserve(count, 0);
-    std::int32_t *x = c.place_x.data(), *y = c.place_y.data(), *z = c.place_z.data();
-    float *normal_x = c.normal_x.data(), *normal_y = c.normal_y.data(), *normal_z = c.normal_z.data();
-    std::int32_t* word = c.kind_and_flags.data();
-    const std::uint32_t* point = n.point.data();
-    for (std::size_t i = 0; i < count; ++i) {
-        const SurfacePoint& p = points[point[i]];
-        x[i] = p.x, y[i] = p.y, z[i] = p.z;
-        normal_x[i] = p.normal.x, normal_y[i] = p.normal.y, normal_z[i] = p.normal.z;
-        word[i] = kind_and_flags(p);
+/// Fetches what growth asks about the neighbours.
+inline void fetch(const GrowthSite& site, const Neighbours& n, GrowthColumns& c) {
+    for (auto* column : {&c.first_word, &c.second_word, &c.member2, &c.stop2}) column->reserve(n.size(), 0);
+    std::int32_t *first = c.first_word.data(), *second = c.second_word.data();
+    for (std::size_t i = 0; i < n.size(); ++i) {
+        const SurfaceBrief brief = site.brief[n.point[i]];
+        first[i] = static_cast<std::int32_t>(brief.first_word());
+        second[i] = static_cast<std::int32_t>(brief.second_word());
     }
-    std::memcpy(c.point.data(), point, count * sizeof *point);
-    std::memcpy(c.distance2.data(), n.distance2.data(), count * sizeof(std::uint32_t));
-    for (std::int32_t* column : {x, y, z}) std::fill_n(column + count, kGroup, 0);
-    for (float* column : {normal_x, normal_y, normal_z}) std::fill_n(column + count, kGroup, 0.0f);
-    std::fill_n(word + count, kGroup, SurfacePoint::kOutlier << kFlagShift);
-    std::fill_n(c.point.data() + count, kGroup, 0u);
-    std::fill_n(c.distance2.data() + count, kGroup, Stop::kNever);
 }
 
 template <class V>
@@ -56,49 +26,58 @@ HWY_INLINE V dot3(V ax, V ay, V az, V bx, V by, V bz) {
     return hn::Add(hn::Add(hn::Mul(ax, bx), hn::Mul(ay, by)), hn::Mul(az, bz));
 }
 
+/// Squared distances from `i` on; as far as can be behind the last.
+template <class DI>
+HWY_INLINE auto distances_from(DI di, const Neighbours& n, std::size_t i) {
+    const hn::Rebind<std::uint32_t, DI> du;
+    const auto d2 = hn::BitCast(di, hn::LoadU(du, n.distance2 + i));
+    return hn::IfThenElse(hn::FirstN(di, n.size() - i), d2, hn::Set(di, Stop::kNever));
+}
+
 /// Of several neighbours at the distance of the stop, the first by rank is the one; those before it stay.
-inline void settle_stop(std::span<const SurfacePoint> points, const Stop& stop, NeighbourColumns& c) {
-    const std::uint32_t* point = c.point.data();
+inline void settle_stop(const GrowthSite& site, const Neighbours& n, const Stop& stop, GrowthColumns& c) {
     std::uint32_t first = std::numeric_limits<std::uint32_t>::max();
-    for (std::size_t i = 0; i < c.count; ++i)
-        if (c.stop2.data()[i] == stop.distance2) first = std::min(first, points[point[i]].rank);
-    for (std::size_t i = 0; i < c.count; ++i)
-        if (c.member2.data()[i] == stop.distance2 && points[point[i]].rank >= first)
+    for (std::size_t i = 0; i < n.size(); ++i)
+        if (c.stop2.data()[i] == stop.distance2) first = std::min(first, site.rank[n.point[i]]);
+    for (std::size_t i = 0; i < n.size(); ++i)
+        if (c.member2.data()[i] == stop.distance2 && site.rank[n.point[i]] >= first)
             c.member2.data()[i] = Stop::kNever;
 }
 
-inline Stop find_stop(std::span<const SurfacePoint> points, std::uint32_t seed, const Neighbourhood& n,
-                      const StopRule& rule, NeighbourColumns& c) {
+inline Stop find_stop(const GrowthSite& site, SurfaceBrief seed, const Neighbours& n, const StopRule& rule,
+                      GrowthColumns& c) {
+    const auto bit = [](std::uint32_t b) { return static_cast<std::int32_t>(b); };
+    constexpr std::int32_t kKind = ~0xffff;
     const Lanes32 di;
     const hn::Rebind<float, Lanes32> df;
-    const SurfacePoint& s = points[seed];
-    fill_columns(points, n, c);
-    const auto sx = hn::Set(di, s.x), sy = hn::Set(di, s.y), sz = hn::Set(di, s.z);
-    const auto nx = hn::Set(df, s.normal.x), ny = hn::Set(df, s.normal.y), nz = hn::Set(df, s.normal.z);
-    const auto error = hn::Set(df, rule.error), least_cosine = hn::Set(df, rule.least_cosine);
-    const auto word = hn::Set(di, kind_and_flags(s)), kind_bits = hn::Set(di, kKindBits);
-    const auto oriented_bit = hn::Set(di, SurfacePoint::kOriented << kFlagShift);
-    const auto outlier_bit = hn::Set(di, SurfacePoint::kOutlier << kFlagShift);
+    fetch(site, n, c);
+    const auto nx = hn::Set(df, rule.normal.x), ny = hn::Set(df, rule.normal.y),
+               nz = hn::Set(df, rule.normal.z);
+    const auto error = hn::Set(df, rule.error),
+               least_cosine = hn::Set(df, rule.least_cosine * SurfaceBrief::kNormalScale);
+    const auto kind = hn::Set(di, static_cast<std::int32_t>(seed.second_word()) & kKind),
+               kind_bits = hn::Set(di, kKind);
+    const auto oriented_bit = hn::Set(di, bit(SurfaceBrief::kOriented)),
+               outlier_bit = hn::Set(di, bit(SurfaceBrief::kOutlier));
+    const auto seed_oriented =
+        hn::And(oriented_bit, hn::Set(di, static_cast<std::int32_t>(seed.first_word())));
     const auto never = hn::Set(di, Stop::kNever), none = hn::Zero(di);
     auto nearest2 = never;
-    for (std::size_t i = 0; i < c.count; i += hn::Lanes(di)) {
-        const auto cosine = dot3(nx, ny, nz, hn::Load(df, c.normal_x.data() + i),
-                                 hn::Load(df, c.normal_y.data() + i), hn::Load(df, c.normal_z.data() + i));
-        const auto x = hn::ConvertTo(df, hn::Sub(hn::Load(di, c.place_x.data() + i), sx)),
-                   y = hn::ConvertTo(df, hn::Sub(hn::Load(di, c.place_y.data() + i), sy)),
-                   z = hn::ConvertTo(df, hn::Sub(hn::Load(di, c.place_z.data() + i), sz));
-        hn::Store(x, df, c.x.data() + i);
-        hn::Store(y, df, c.y.data() + i);
-        hn::Store(z, df, c.z.data() + i);
-        const auto height = dot3(nx, ny, nz, x, y, z);
-        const auto its = hn::Load(di, c.kind_and_flags.data() + i), d2 = hn::Load(di, c.distance2.data() + i);
-        const auto oriented =
-            hn::RebindMask(df, hn::Eq(hn::And(hn::And(its, word), oriented_bit), oriented_bit));
+    for (std::size_t i = 0; i < n.size(); i += hn::Lanes(di)) {
+        const auto first = hn::Load(di, c.first_word.data() + i),
+                   second = hn::Load(di, c.second_word.data() + i);
+        const auto cosine = dot3(nx, ny, nz, hn::ConvertTo(df, hn::ShiftRight<17>(hn::ShiftLeft<17>(first))),
+                                 hn::ConvertTo(df, hn::ShiftRight<17>(hn::ShiftLeft<2>(first))),
+                                 hn::ConvertTo(df, hn::ShiftRight<17>(hn::ShiftLeft<17>(second))));
+        const auto height =
+            dot3(nx, ny, nz, hn::LoadU(df, n.x + i), hn::LoadU(df, n.y + i), hn::LoadU(df, n.z + i));
+        const auto d2 = distances_from(di, n, i);
+        const auto oriented = hn::RebindMask(df, hn::Eq(hn::And(first, seed_oriented), oriented_bit));
         const auto smooth = hn::Gt(hn::IfThenElse(oriented, cosine, hn::Abs(cosine)), least_cosine);
         const auto close = hn::Le(hn::Abs(height), error);
-        const auto alike = hn::Eq(hn::And(hn::Xor(its, word), kind_bits), none);
+        const auto alike = hn::Eq(hn::And(second, kind_bits), kind);
         const auto itself = hn::Eq(d2, none);
-        const auto outlier = hn::AndNot(itself, hn::Eq(hn::And(its, outlier_bit), outlier_bit));
+        const auto outlier = hn::AndNot(itself, hn::Eq(hn::And(first, outlier_bit), outlier_bit));
         const auto goes_on = hn::Or(hn::And(hn::RebindMask(di, hn::And(smooth, close)), alike), itself);
         const auto member2 = hn::IfThenElse(outlier, never, d2);
         const auto stop2 = hn::IfThenElse(goes_on, never, member2);
@@ -107,30 +86,30 @@ inline Stop find_stop(std::span<const SurfacePoint> points, std::uint32_t seed, 
         nearest2 = hn::Min(nearest2, stop2);
     }
     const Stop stop{hn::GetLane(hn::MinOfLanes(di, nearest2))};
-    if (stop.exists()) settle_stop(points, stop, c);
+    if (stop.exists()) settle_stop(site, n, stop, c);
     return stop;
 }
 
-inline MemberSums find_members(std::span<const SurfacePoint> points, NeighbourColumns& c, const Stop& stop,
-                               std::vector<std::uint32_t>& members) {
+inline MemberSums find_members(const GrowthSite& site, const Neighbours& n, const Stop& stop,
+                               const GrowthColumns& c, std::vector<std::uint32_t>& members) {
     const Lanes32 di;
     const hn::Rebind<float, Lanes32> df;
     const hn::Rebind<std::uint32_t, Lanes32> du;
     const auto beyond = hn::Set(di, stop.exists() ? stop.distance2 + 1 : Stop::kNever);
     auto farthest2 = hn::Set(di, -1);
-    members.resize(c.count + kGroup);
+    members.resize(n.size() + kGroup);
     std::size_t count = 0;
     WholeSums sums;
-    for (std::size_t i = 0; i < c.count; i += hn::Lanes(di)) {
+    for (std::size_t i = 0; i < n.size(); i += hn::Lanes(di)) {
         const auto d2 = hn::Load(di, c.member2.data() + i);
         const auto in = hn::Lt(d2, beyond);
         const auto in_df = hn::RebindMask(df, in);
-        sums.add(hn::IfThenElseZero(in_df, hn::Load(df, c.x.data() + i)),
-                 hn::IfThenElseZero(in_df, hn::Load(df, c.y.data() + i)),
-                 hn::IfThenElseZero(in_df, hn::Load(df, c.z.data() + i)));
+        sums.add(hn::IfThenElseZero(in_df, hn::LoadU(df, n.x + i)),
+                 hn::IfThenElseZero(in_df, hn::LoadU(df, n.y + i)),
+                 hn::IfThenElseZero(in_df, hn::LoadU(df, n.z + i)));
         farthest2 = hn::IfThenElse(in, hn::Max(farthest2, d2), farthest2);
         const Packer<Lanes32> pack(di, in);
-        pack.store(du, hn::Load(du, c.point.data() + i), members.data() + count);
+        pack.store(du, hn::LoadU(du, n.point.data() + i), members.data() + count);
         count += pack.count;
     }
     members.resize(count);
@@ -140,18 +119,15 @@ inline MemberSums find_members(std::span<const SurfacePoint> points, NeighbourCo
     // The last of several equally far is the last by rank.
     const std::int32_t last2 = hn::GetLane(hn::MaxOfLanes(di, farthest2));
     std::uint32_t last_rank = 0;
-    for (std::size_t i = 0; i < c.count; ++i) {
-        if (c.member2.data()[i] != last2) continue;
-        const std::uint32_t rank = points[c.point.data()[i]].rank;
-        if (rank < last_rank) continue;
-        last_rank = rank;
-        result.last = {static_cast<double>(c.x.data()[i]), static_cast<double>(c.y.data()[i]),
-                       static_cast<double>(c.z.data()[i])};
+    for (std::size_t i = 0; i < n.size(); ++i) {
+        if (c.member2.data()[i] != last2 || site.rank[n.point[i]] < last_rank) continue;
+        last_rank = site.rank[n.point[i]];
+        result.last = n.offset(i);
     }
     return result;
 }
 
-inline void suppress(NeighbourColumns& c, const Stop& stop, const SuppressedPart& part,
+inline void suppress(const Neighbours& n, const Stop& stop, const SuppressedPart& part,
                      std::vector<std::uint32_t>& suppressed) {
     const Lanes32 di;
     const hn::Rebind<float, Lanes32> df;
@@ -163,17 +139,16 @@ inline void suppress(NeighbourColumns& c, const Stop& stop, const SuppressedPart
     const auto nx = hn::Set(df, part.normal.x), ny = hn::Set(df, part.normal.y),
                nz = hn::Set(df, part.normal.z);
     const auto inside2 = hn::Set(df, part.inside2);
-    suppressed.resize(begin + c.count + kGroup);
+    suppressed.resize(begin + n.size() + kGroup);
     std::uint32_t* out = suppressed.data() + begin;
-    for (std::size_t i = 0; i < c.count; i += hn::Lanes(di)) {
-        const auto near = hn::Lt(hn::Load(di, c.distance2.data() + i), end2);
-        const auto x = hn::Sub(hn::Load(df, c.x.data() + i), cx),
-                   y = hn::Sub(hn::Load(df, c.y.data() + i), cy),
-                   z = hn::Sub(hn::Load(df, c.z.data() + i), cz);
+    for (std::size_t i = 0; i < n.size(); i += hn::Lanes(di)) {
+        const auto near = hn::Lt(distances_from(di, n, i), end2);
+        const auto x = hn::Sub(hn::LoadU(df, n.x + i), cx), y = hn::Sub(hn::LoadU(df, n.y + i), cy),
+                   z = hn::Sub(hn::LoadU(df, n.z + i), cz);
         const auto height = dot3(nx, ny, nz, x, y, z);
         const auto off2 = hn::Sub(dot3(x, y, z, x, y, z), hn::Mul(height, height));
         const Packer<Lanes32> pack(di, hn::And(near, hn::RebindMask(di, hn::Le(off2, inside2))));
-        pack.store(du, hn::Load(du, c.point.data() + i), out);
+        pack.store(du, hn::LoadU(du, n.point.data() + i), out);
         out += pack.count;
     }
     suppressed.resize(static_cast<std::size_t>(out - suppressed.data()));
@@ -196,13 +171,14 @@ inline std::uint16_t lower_median(const std::uint16_t* values, std::size_t count
 }
 
 inline Observations observe(std::span<const PointAttributes> attributes,
-                            std::span<const std::uint32_t> members, Vec3f normal, NeighbourColumns& c) {
+                            std::span<const std::uint32_t> members, Vec3f normal, GrowthColumns& c) {
     const Lanes32 di;
     const hn::Rebind<float, Lanes32> df;
     const std::size_t count = members.size();
-    for (auto* column : {&c.x, &c.y, &c.z, &c.normal_x}) column->reserve(count, 0);
+    for (auto* column : {&c.to_sensor_x, &c.to_sensor_y, &c.to_sensor_z, &c.range}) column->reserve(count, 0);
     c.intensity.reserve(count, 0);
-    float *x = c.x.data(), *y = c.y.data(), *z = c.z.data(), *range = c.normal_x.data();
+    float *x = c.to_sensor_x.data(), *y = c.to_sensor_y.data(), *z = c.to_sensor_z.data(),
+          *range = c.range.data();
     std::uint16_t* intensity = c.intensity.data();
     for (std::size_t i = 0; i < count; ++i) {
         const PointAttributes& a = attributes[members[i]];

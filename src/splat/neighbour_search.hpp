@@ -63,10 +63,35 @@ struct QueryBatch {
     std::span<const Reach> reaches;
 };
 
-/// The neighbours of each query of a batch, unordered: entries [begin[q], begin[q] + count[q]).
+/// The neighbours of one query, unordered: which, how far, and where from the query (whole numbers of steps).
+/// A whole vector beyond the last of each column may be read.
+struct Neighbours {
+    std::span<const std::uint32_t> point;
+    const std::uint32_t* distance2;
+    const float *x, *y, *z;
+    std::uint32_t reach2;  ///< as in Moments
+
+    std::size_t size() const { return point.size(); }
+    Vec3d offset(std::size_t i) const {
+        return {static_cast<double>(x[i]), static_cast<double>(y[i]), static_cast<double>(z[i])};
+    }
+};
+
+/// The neighbours of the queries of a batch.
 struct NeighbourLists {
+    Neighbours operator[](std::size_t query) const {
+        const std::size_t first = begin[query];
+        return {{point.data() + first, count[query]},
+                distance2.data() + first,
+                x.data() + first,
+                y.data() + first,
+                z.data() + first,
+                reach2[query]};
+    }
+
     std::vector<std::uint32_t> begin, count, reach2;  ///< per query
     std::vector<std::uint32_t> point, distance2;      ///< per neighbour
+    std::vector<float> x, y, z;
 };
 
 /// Buffers of one thread; also remembers what the last queries needed.

@@ -125,21 +125,33 @@ struct ListsSink {
     std::size_t used = 0;
 
     template <class Places>
-    HWY_INLINE void found(std::size_t slot, std::uint32_t, const QueryPlace& q, const Reach& reach,
+    HWY_INLINE void found(std::size_t slot, std::uint32_t point, const QueryPlace& q, const Reach& reach,
                           const Cut& cut, const Buffers& b) {
-        const std::size_t begin = used, room = used + b.survivors + 2 * kGroup;
-        if (out.point.size() < room) out.point.resize(2 * room), out.distance2.resize(2 * room);
-        used += Places::list(b, cut.within2, out.point.data() + used, out.distance2.data() + used);
-        if (cut.ties > 0) {
-            const std::vector<std::uint32_t> tied = settle_ties<Places>(index, q, cut, b);
-            out.point.resize(std::max(out.point.size(), used + tied.size()));
-            out.distance2.resize(out.point.size());
-            for (const std::uint32_t t : tied)
-                out.point[used] = t, out.distance2[used++] = static_cast<std::uint32_t>(cut.tie2);
-        }
+        const std::size_t begin = used;
+        make_room(used + b.survivors + static_cast<std::size_t>(cut.ties) + 2 * kGroup);
+        used += Places::list(b, cut.within2, at(used));
+        if (cut.ties > 0)
+            for (const std::uint32_t t : settle_ties<Places>(index, q, cut, b)) {
+                const ListColumns to = at(used++);
+                *to.point = t, *to.distance2 = static_cast<std::uint32_t>(cut.tie2);
+                *to.x = static_cast<float>(index.x()[t] - index.x()[point]);
+                *to.y = static_cast<float>(index.y()[t] - index.y()[point]);
+                *to.z = static_cast<float>(index.z()[t] - index.z()[point]);
+            }
         out.begin[slot] = static_cast<std::uint32_t>(begin);
         out.count[slot] = static_cast<std::uint32_t>(used - begin);
         out.reach2[slot] = cut.reach2(reach, b);
+    }
+    void make_room(std::size_t n) {
+        if (out.point.size() < n) resize(2 * n);
+    }
+    void resize(std::size_t n) {
+        out.point.resize(n), out.distance2.resize(n);
+        out.x.resize(n), out.y.resize(n), out.z.resize(n);
+    }
+    ListColumns at(std::size_t i) const {
+        return {out.point.data() + i, out.distance2.data() + i, out.x.data() + i, out.y.data() + i,
+                out.z.data() + i};
     }
 };
 
@@ -291,7 +303,7 @@ inline void search_lists(const NeighbourIndex& index, const QueryBatch& batch, N
     out.begin.assign(n, 0), out.count.assign(n, 0), out.reach2.assign(n, 0);
     ListsSink sink{index, out};
     Search<ListsSink>(index, batch, b, sink).run();
-    out.point.resize(sink.used), out.distance2.resize(sink.used);
+    sink.resize(sink.used + kGroup);
 }
 
 inline const char* target_name() { return hwy::TargetName(HWY_TARGET); }

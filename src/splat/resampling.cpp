@@ -96,10 +96,11 @@ void SplatCentres::visit_neighbourhoods(const LatticeBox& box, const CancelToken
         const StageTimes::Timer timer(settings_.times, Stage::resampling);
         for (std::size_t q = 0; q < batch.size(); ++q) {
             w.neighbours.clear();
-            for (std::size_t i = w.lists.begin[q]; i < w.lists.begin[q] + w.lists.count[q]; ++i) {
-                const std::uint32_t centre = cloud.rank[w.lists.point[i]];
+            const Neighbours found = w.lists[q];
+            for (std::size_t i = 0; i < found.size(); ++i) {
+                const std::uint32_t centre = cloud.rank[found.point[i]];
                 if (centres_[centre].group != SplatGroup::non_surface)
-                    w.neighbours.push_back({w.lists.distance2[i], centre});
+                    w.neighbours.push_back({found.distance2[i], centre});
             }
             visit(cloud.rank[batch[q]], w.neighbours);
         }

@@ -8,7 +8,7 @@
 //                  are within, exactly
 //   measure        exact squared distances of the survivors in s2; behind the last as large as can be
 //   sum            sums of the differences of the survivors within `within2`, exact
-//   list           which points the survivors within `within2` are, and how far; returns how many
+//   list           the survivors within `within2`: which points, how far and where; returns how many
 #include "splat/search_gather_inl.hpp"
 
 #include <limits>
@@ -49,19 +49,33 @@ HWY_INLINE std::uint32_t last_within(const Buffers& b, std::int32_t limit2) {
     return static_cast<std::uint32_t>(hn::GetLane(hn::MaxOfLanes(di, last)));
 }
 
-/// Writes the numbers and squared distances of the survivors within sqrt(within2), and up to a vector more.
-template <class Number>
-HWY_INLINE std::size_t list_within(const Buffers& b, std::int32_t within2, const Number& number,
-                                   std::uint32_t* point, std::uint32_t* distance2) {
+/// Where a list of neighbours is written.
+struct ListColumns {
+    std::uint32_t *point, *distance2;
+    float *x, *y, *z;
+};
+
+/// Writes the survivors within sqrt(within2), and up to a vector more: get(i, number, x, y, z) has their
+/// numbers and differences.
+template <class Get>
+HWY_INLINE std::size_t list_within(const Buffers& b, std::int32_t within2, const Get& get,
+                                   const ListColumns& to) {
     const Lanes32 di;
     const hn::Rebind<std::uint32_t, Lanes32> du;
+    const hn::Rebind<float, Lanes32> df;
     const auto beyond = hn::Set(di, within2 + 1);
     std::size_t n = 0;
     for (std::size_t i = 0; i < b.survivors; i += hn::Lanes(di)) {
         const auto d2 = hn::Load(di, b.s2.data() + i);
         const Packer<Lanes32> pack(di, hn::Lt(d2, beyond));
-        pack.store(du, number(du, i), point + n);
-        pack.store(du, hn::BitCast(du, d2), distance2 + n);
+        auto number = hn::Zero(du);
+        auto x = hn::Zero(df), y = x, z = x;
+        get(i, number, x, y, z);
+        pack.store(du, number, to.point + n);
+        pack.store(du, hn::BitCast(du, d2), to.distance2 + n);
+        pack.store(df, x, to.x + n);
+        pack.store(df, y, to.y + n);
+        pack.store(df, z, to.z + n);
         n += pack.count;
     }
     return n;
@@ -167,16 +181,22 @@ struct NearPlaces {
         m.sum_xy = sums[6], m.sum_xz = sums[7], m.sum_yz = sums[8];
     }
 
-    static HWY_INLINE std::size_t list(const Buffers& b, std::int32_t within2, std::uint32_t* point,
-                                       std::uint32_t* distance2) {
+    static HWY_INLINE std::size_t list(const Buffers& b, std::int32_t within2, const ListColumns& to) {
+        const Lanes32 di;
+        const hn::Rebind<std::uint32_t, Lanes32> du;
+        const hn::Rebind<float, Lanes32> df;
+        const auto low = [&](auto v)
+                             HWY_ATTR { return hn::ConvertTo(df, hn::ShiftRight<16>(hn::ShiftLeft<16>(v))); };
         const std::size_t n = list_within(
             b, within2,
-            [&](auto du, std::size_t i) HWY_ATTR {
-                return hn::ShiftRight<16>(hn::BitCast(du, hn::Load(Lanes32(), b.szi.data() + i)));
+            [&](std::size_t i, auto& number, auto& x, auto& y, auto& z) HWY_ATTR {
+                const auto xy = hn::Load(di, b.sxy.data() + i), zi = hn::Load(di, b.szi.data() + i);
+                x = low(xy), y = hn::ConvertTo(df, hn::ShiftRight<16>(xy)), z = low(zi);
+                number = hn::ShiftRight<16>(hn::BitCast(du, zi));
             },
-            point, distance2);
+            to);
         const std::uint32_t* ci = b.ci.data();
-        for (std::size_t i = 0; i < n; ++i) point[i] = ci[point[i]];
+        for (std::size_t i = 0; i < n; ++i) to.point[i] = ci[to.point[i]];
         return n;
     }
     static std::int64_t distance2(const Buffers& b, std::size_t candidate, const QueryPlace& q) {
@@ -244,11 +264,16 @@ struct WidePlaces {
 
     static HWY_INLINE void sum(const Buffers& b, std::int32_t within2, Moments& m);
 
-    static HWY_INLINE std::size_t list(const Buffers& b, std::int32_t within2, std::uint32_t* point,
-                                       std::uint32_t* distance2) {
+    static HWY_INLINE std::size_t list(const Buffers& b, std::int32_t within2, const ListColumns& to) {
+        const hn::Rebind<std::uint32_t, Lanes32> du;
+        const hn::Rebind<float, Lanes32> df;
         return list_within(
-            b, within2, [&](auto du, std::size_t i) HWY_ATTR { return hn::Load(du, b.si.data() + i); }, point,
-            distance2);
+            b, within2,
+            [&](std::size_t i, auto& number, auto& x, auto& y, auto& z) HWY_ATTR {
+                x = hn::Load(df, b.sx.data() + i), y = hn::Load(df, b.sy.data() + i);
+                z = hn::Load(df, b.sz.data() + i), number = hn::Load(du, b.si.data() + i);
+            },
+            to);
     }
     static std::int64_t distance2(const Buffers& b, std::size_t candidate, const QueryPlace& q) {
         const auto dx = static_cast<std::int64_t>(b.cx.data()[candidate]) - q.x,

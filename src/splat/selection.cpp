@@ -66,7 +66,7 @@ class Selection {
     std::uint8_t prepare(std::size_t i);
     void slice_points();
     void grow_slice(std::size_t slice);
-    void fetch_ahead(std::uint32_t point, const NeighbourLists& lists, std::size_t q) const;
+    void fetch_ahead(std::uint32_t point, const Neighbours& neighbours) const;
     void settle_slice();
     void fetch_settling(std::size_t i) const;
     void observe_slice();
@@ -113,8 +113,7 @@ std::uint8_t Selection::prepare(std::size_t i) {
     priority_[i] = priority_of(cloud_.world(i));
     // A splat outside what was read may suppress points near the edge.
     const bool near_edge = edge_.distance(cloud_.x[i], cloud_.y[i]) <= settings_.widest_suppression();
-    const SurfacePoint& p = surface_.points[i];
-    const bool gone = p.has(SurfacePoint::kOutlier) && p.has(SurfacePoint::kKnown);
+    const bool gone = surface_.brief[i].outlier() && surface_.brief[i].known();
     state_[i] = gone ? kSuppressed : near_edge ? kMaybeSuppressed : kOpen;
     const double share = static_cast<double>(priority_[i] >> 11) * 0x1.0p-53;
     return static_cast<std::uint8_t>(std::upper_bound(kSliceEnds.begin(), kSliceEnds.end(), share) -
@@ -154,12 +153,12 @@ void Selection::grow_slice(std::size_t slice) {
                    [&](std::size_t begin, std::size_t end) { grow_chunk(workers_.local(), begin, end); });
 }
 
-/// Asks for what growing query q will read: neighbours lie anywhere in memory.
-void Selection::fetch_ahead(std::uint32_t point, const NeighbourLists& lists, std::size_t q) const {
+/// Asks for what growing a point will read: neighbours lie anywhere in memory.
+void Selection::fetch_ahead(std::uint32_t point, const Neighbours& neighbours) const {
     __builtin_prefetch(&cloud_.attributes[point]);
     __builtin_prefetch(&priority_[point]);
-    const std::uint32_t* neighbours = lists.point.data() + lists.begin[q];
-    for (std::uint32_t i = 0; i < lists.count[q]; ++i) __builtin_prefetch(&surface_.points[neighbours[i]]);
+    __builtin_prefetch(&surface_.normal[point]);
+    for (const std::uint32_t p : neighbours.point) __builtin_prefetch(&surface_.brief[p]);
 }
 
 void Selection::grow_chunk(Worker& w, std::size_t begin, std::size_t end) {
@@ -174,19 +173,14 @@ void Selection::grow_chunk(Worker& w, std::size_t begin, std::size_t end) {
     const StageTimes::Timer timer(settings_.times, Stage::growth);
     Grower grower({cloud_, surface_, edge_, settings_, observe_, discs_, lanes_});
     for (std::size_t q = 0; q < points.size(); ++q) {
-        if (q + 1 < points.size()) fetch_ahead(points[q + 1], w.lists, q + 1);
-        const std::size_t first = w.lists.begin[q], count = w.lists.count[q];
+        if (q + 1 < points.size()) fetch_ahead(points[q + 1], w.lists[q + 1]);
         Candidate& c = candidates_[begin + q];
         c.point = points[q];
         c.slot = kNoSlot;
         c.priority = priority_[c.point];
         c.chunk = static_cast<std::uint32_t>(chunk);
         c.suppressed_begin = static_cast<std::uint32_t>(suppressed.size());
-        c.growth = grower.grow(c.point,
-                               {{w.lists.point.data() + first, count},
-                                {w.lists.distance2.data() + first, count},
-                                w.lists.reach2[q]},
-                               suppressed);
+        c.growth = grower.grow(c.point, w.lists[q], suppressed);
         c.suppressed_count = static_cast<std::uint32_t>(suppressed.size()) - c.suppressed_begin;
         c.members_begin = static_cast<std::uint32_t>(members.size());
         if (c.growth.fate == Growth::Fate::splat) {

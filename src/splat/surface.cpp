@@ -77,18 +77,13 @@ struct Worker {
     std::vector<PlaneFit> wide_fits;
 };
 
-/// Sums over the neighbours of query q that are of its class.
-Moments moments_of_class(const PointCloud& cloud, std::uint32_t query, const NeighbourLists& lists,
-                         std::size_t q) {
+/// Sums over the neighbours of a query that are of its class.
+Moments moments_of_class(const PointCloud& cloud, std::uint32_t query, const Neighbours& neighbours) {
     Moments m{};
-    m.reach2 = lists.reach2[q];
-    for (std::size_t i = lists.begin[q]; i < lists.begin[q] + lists.count[q]; ++i) {
-        const std::uint32_t p = lists.point[i];
-        if (cloud.attributes[p].label != cloud.attributes[query].label) continue;
-        m.add({static_cast<double>(cloud.x[p] - cloud.x[query]),
-               static_cast<double>(cloud.y[p] - cloud.y[query]),
-               static_cast<double>(cloud.z[p] - cloud.z[query])});
-    }
+    m.reach2 = neighbours.reach2;
+    for (std::size_t i = 0; i < neighbours.size(); ++i)
+        if (cloud.attributes[neighbours.point[i]].label == cloud.attributes[query].label)
+            m.add(neighbours.offset(i));
     return m;
 }
 
@@ -108,7 +103,7 @@ void widen_sparse(std::size_t begin, const PointCloud& cloud, const NeighbourInd
     find_neighbours(index, {w.sparse, surface.reach_class, settings.reaches}, w.lists, w.scratch);
     w.wide_moments.clear();
     for (std::size_t q = 0; q < w.sparse.size(); ++q)
-        w.wide_moments.push_back(moments_of_class(cloud, w.sparse[q], w.lists, q));
+        w.wide_moments.push_back(moments_of_class(cloud, w.sparse[q], w.lists[q]));
     w.wide_fits.resize(w.sparse.size());
     fit_planes(w.wide_moments, w.wide_fits);
     for (std::size_t q = 0; q < w.sparse.size(); ++q) {
@@ -151,7 +146,7 @@ Surface find_surface(PointCloud& cloud, const NeighbourIndex& index, const Cover
     const Method method = settings.params.method;
     const bool by_shape = method == Method::descriptors, second = !discs.empty();
     Surface surface;
-    surface.points.resize(n), surface.reach_class.resize(n);
+    surface.brief.resize(n), surface.normal.resize(n), surface.reach_class.resize(n);
     // Groups by label choose the neighbourhood; groups by shape come out of the plain one.
     for (std::size_t i = 0; i < n; ++i)
         surface.reach_class[i] =
@@ -183,23 +178,16 @@ Surface find_surface(PointCloud& cloud, const NeighbourIndex& index, const Cover
                                : facing
                                    ? Oriented{facing_normal(w.moments[i - begin], a.to_sensor(), noise), true}
                                    : orient(fit, a);
-            const int flags = (known ? SurfacePoint::kKnown : 0) | (o.known ? SurfacePoint::kOriented : 0) |
-                              (is_outlier(fit, settings.params.denoise_sigmas) ? SurfacePoint::kOutlier : 0);
-            surface.points[i] = {cloud.x[i],
-                                 cloud.y[i],
-                                 cloud.z[i],
-                                 vec_cast<float>(o.normal),
-                                 cloud.rank[i],
-                                 kind_of(cloud, i, method),
-                                 static_cast<std::uint8_t>(flags),
-                                 0};
+            surface.normal[i] = vec_cast<float>(o.normal);
+            surface.brief[i] = {surface.normal[i],
+                                kind_of(cloud, i, method),
+                                {known, is_outlier(fit, settings.params.denoise_sigmas), o.known}};
         }
     });
     if (by_shape) {
         for (std::size_t i = 0; i < n; ++i)
-            surface.reach_class[i] = surface.points[i].has(SurfacePoint::kKnown) || second
-                                         ? static_cast<std::uint8_t>(cloud.group[i])
-                                         : kWidestReach;
+            surface.reach_class[i] =
+                surface.brief[i].known() || second ? static_cast<std::uint8_t>(cloud.group[i]) : kWidestReach;
     }
     return surface;
 }

@@ -8,27 +8,51 @@
 
 namespace citysplat::splat {
 
-/// What growth asks about a point, together in half a cache line.
-struct SurfacePoint {
-    enum Flag : std::uint8_t {
-        kKnown = 1,     ///< the whole neighbourhood was read: the rest is final
-        kOutlier = 2,   ///< denoised away
-        kOriented = 4,  ///< the normal points to the sensor
+/// What growth asks about the neighbours of a seed, in eight bytes: neighbours lie anywhere in memory, and
+/// fetching them is what growth waits for. The normal is rounded to 15 bits an axis, fine enough to tell
+/// whether two point the same way.
+class SurfaceBrief {
+  public:
+    static constexpr float kNormalScale = 16383;
+    static constexpr std::uint32_t kOriented = 1u
+                                               << 30;  ///< in the first word: the normal points to the sensor
+    static constexpr std::uint32_t kOutlier = 1u << 31;  ///< in the first word: denoised away
+    /// In the second word: the whole neighbourhood was read, the rest is final.
+    static constexpr std::uint32_t kKnown = 1u << 15;
+    struct Flags {
+        bool known, outlier, oriented;
     };
-    std::int32_t x, y, z;
-    Vec3f normal;
-    std::uint32_t rank;
-    std::uint16_t kind;  ///< splats do not grow from one kind to another: label, group or nothing by method
-    std::uint8_t flags;
-    std::uint8_t reserved;
 
-    bool has(Flag flag) const { return (flags & flag) != 0; }
+    SurfaceBrief() = default;
+    /// `kind`: splats do not grow from one kind to another: label, group or nothing by method.
+    SurfaceBrief(Vec3f normal, std::uint16_t kind, Flags flags)
+        : xy_flags_(rounded(normal.x) | rounded(normal.y) << 15 | (flags.oriented ? kOriented : 0) |
+                    (flags.outlier ? kOutlier : 0)),
+          z_kind_(rounded(normal.z) | (flags.known ? kKnown : 0) | std::uint32_t{kind} << 16) {}
+
+    bool known() const { return (z_kind_ & kKnown) != 0; }
+    bool outlier() const { return (xy_flags_ & kOutlier) != 0; }
+    bool oriented() const { return (xy_flags_ & kOriented) != 0; }
+    std::uint16_t kind() const { return static_cast<std::uint16_t>(z_kind_ >> 16); }
+    /// y in bits 15 to 29, x in bits 0 to 14.
+    std::uint32_t first_word() const { return xy_flags_; }
+    /// Kind in bits 16 to 31, z in bits 0 to 14.
+    std::uint32_t second_word() const { return z_kind_; }
+
+  private:
+    static std::uint32_t rounded(float v) {
+        return static_cast<std::uint32_t>(
+                   static_cast<std::int32_t>(v * kNormalScale + (v < 0 ? -0.5f : 0.5f))) &
+               0x7fffu;
+    }
+    std::uint32_t xy_flags_, z_kind_;
 };
-static_assert(sizeof(SurfacePoint) == 32);
+static_assert(sizeof(SurfaceBrief) == 8);
 
 /// What the neighbourhood of each point says about the surface there.
 struct Surface {
-    std::vector<SurfacePoint> points;
+    std::vector<SurfaceBrief> brief;
+    std::vector<Vec3f> normal;
     std::vector<std::uint8_t> reach_class;  ///< neighbourhood that the point's splat grows in
 };
 
