@@ -13,7 +13,7 @@ namespace citysplat::splat {
 ///   R̄   distance to the K-th nearest neighbour, at most `radius_cap_m`
 ///   Ē   |n·(p_k − p_i)| over the points p_k of all plain neighbourhoods (K nearest within R̄)
 ///   δ̄   splats within R̄ of a splat, itself included, without the non-surface group (only when resampling;
-///       from a fifteenth of the cells)
+///       from one in fifteen of the cells)
 tiling::Calibration measure_calibration(const SplatParams& params, const ClassMap& classes,
                                         const tiling::RegionReader& reader, const CancelToken& cancel,
                                         Progress& progress);

@@ -150,8 +150,8 @@ void sort_by_bits(std::vector<std::uint64_t>& numbers, int low_bit, int high_bit
     radix_sort(numbers, low_bit, high_bit, [](std::uint64_t n) { return n; });
 }
 
-void sort_by_key(std::vector<CurveEntry>& entries, int key_bits) {
-    radix_sort(entries, 0, key_bits, [](const CurveEntry& e) { return e.key; });
+void sort_by_key(std::vector<KeyedIndex>& entries, int key_bits) {
+    radix_sort(entries, 0, key_bits, [](const KeyedIndex& e) { return e.key; });
 }
 
 }  // namespace citysplat::splat

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -10,7 +11,7 @@ namespace citysplat::splat {
 /// space. Requires x, y, z < 2^bits.
 std::uint64_t hilbert_key(std::uint32_t x, std::uint32_t y, std::uint32_t z, int bits);
 
-struct CurveEntry {
+struct KeyedIndex {
     std::uint64_t key;
     std::uint32_t index;
 };
@@ -20,6 +21,18 @@ struct CurveEntry {
 void sort_by_bits(std::vector<std::uint64_t>& numbers, int low_bit, int high_bit);
 
 /// Sorts by key; equal keys keep their order. Runs of `key_bits` low bits count.
-void sort_by_key(std::vector<CurveEntry>& entries, int key_bits);
+void sort_by_key(std::vector<KeyedIndex>& entries, int key_bits);
+
+/// The same, with entries of equal keys in the order of `before`.
+template <class Before>
+void sort_by_key(std::vector<KeyedIndex>& entries, int key_bits, const Before& before) {
+    sort_by_key(entries, key_bits);
+    for (auto first = entries.begin(); first != entries.end();) {
+        const auto end = std::find_if(first, entries.end(),
+                                      [key = first->key](const KeyedIndex& e) { return e.key != key; });
+        std::sort(first, end, before);
+        first = end;
+    }
+}
 
 }  // namespace citysplat::splat

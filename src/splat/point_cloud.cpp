@@ -130,6 +130,8 @@ PointCloud make_point_cloud(TileFrame frame, std::span<const TilePoint> points,
     cloud.rank.resize(n), cloud.attributes.resize(n), cloud.group.resize(n);
     for_each_chunk(n, kChunk, CancelToken(), [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
+            constexpr std::size_t kAhead = 16;  // the curve jumps about in canonical order
+            if (i + kAhead < end) __builtin_prefetch(&points[kept[curve[i + kAhead]]]);
             const std::uint32_t rank = curve[i];
             const std::uint32_t source = kept[rank];
             const TilePoint& p = points[source];

@@ -1,6 +1,7 @@
 #include "splat/selection.hpp"
 
 #include "core/rng_hd.hpp"
+#include "splat/curve.hpp"
 #include "splat/parallel.hpp"
 
 #include <tbb/enumerable_thread_specific.h>
@@ -67,6 +68,7 @@ class Selection {
     void slice_points();
     void grow_slice(std::size_t slice);
     void fetch_ahead(std::uint32_t point, const Neighbours& neighbours) const;
+    void sort_candidates();
     void settle_slice();
     void fetch_settling(std::size_t i) const;
     void observe_slice();
@@ -100,11 +102,7 @@ class Selection {
         std::vector<std::uint32_t> suppressed, members;
     };
     std::vector<Chunk> chunks_;
-    struct Place {
-        std::uint64_t priority;
-        std::uint32_t candidate;
-    };
-    std::vector<Place> order_;  ///< candidates in descending priority
+    std::vector<KeyedIndex> order_;  ///< candidates in descending priority
     Generation result_;
 };
 
@@ -205,30 +203,41 @@ void Selection::mark(const Candidate& c, State state) {
 void Selection::fetch_settling(std::size_t i) const {
     constexpr std::size_t kFar = 16, kNear = 8, kNext = 3;
     if (i + kFar >= order_.size()) return;
-    const auto* far = &candidates_[order_[i + kFar].candidate];
+    const auto* far = &candidates_[order_[i + kFar].index];
     __builtin_prefetch(far);
     __builtin_prefetch(reinterpret_cast<const char*>(far) + 64);
-    const Candidate& near = candidates_[order_[i + kNear].candidate];
+    const Candidate& near = candidates_[order_[i + kNear].index];
     __builtin_prefetch(&state_[near.point]);
     __builtin_prefetch(chunks_[near.chunk].suppressed.data() + near.suppressed_begin);
-    const Candidate& next = candidates_[order_[i + kNext].candidate];
+    const Candidate& next = candidates_[order_[i + kNext].index];
     const std::uint32_t* suppressed = chunks_[next.chunk].suppressed.data() + next.suppressed_begin;
     for (std::uint32_t s = 0; s < next.suppressed_count; s += 2) __builtin_prefetch(&state_[suppressed[s]]);
 }
 
+/// Candidates that would be splats, or might be, by priority. Sorted by its upper bits, which hardly ever are
+/// the same, and then by all that decides.
+void Selection::sort_candidates() {
+    constexpr int kBits = 30;
+    order_.clear();
+    for (std::uint32_t i = 0; i < candidates_.size(); ++i)
+        if (candidates_[i].growth.fate != Growth::Fate::none)
+            order_.push_back({candidates_[i].priority >> (64 - kBits), i});
+    const auto before = [&](const KeyedIndex& e, const KeyedIndex& f) {
+        const Candidate &a = candidates_[e.index], &b = candidates_[f.index];
+        if (a.priority != b.priority) return a.priority < b.priority;
+        return cloud_.rank[a.point] < cloud_.rank[b.point];
+    };
+    sort_by_key(order_, kBits, before);
+}
+
 void Selection::settle_slice() {
     const StageTimes::Timer timer(settings_.times, Stage::settling);
-    order_.resize(candidates_.size());
-    for (std::uint32_t i = 0; i < order_.size(); ++i) order_[i] = {candidates_[i].priority, i};
-    std::sort(order_.begin(), order_.end(), [&](const Place& a, const Place& b) {
-        if (a.priority != b.priority) return a.priority < b.priority;
-        return cloud_.rank[candidates_[a.candidate].point] < cloud_.rank[candidates_[b.candidate].point];
-    });
+    sort_candidates();
     for (std::size_t i = 0; i < order_.size(); ++i) {
         fetch_settling(i);
-        Candidate& c = candidates_[order_[i].candidate];
+        Candidate& c = candidates_[order_[i].index];
         const std::uint8_t state = state_[c.point];
-        if (state == kSuppressed || c.growth.fate == Growth::Fate::none) continue;
+        if (state == kSuppressed) continue;
         if (c.growth.fate == Growth::Fate::unknown || state == kMaybeSuppressed) {
             result_.unknown.push_back(c.point);
             mark(c, kMaybeSuppressed);
@@ -245,12 +254,19 @@ void Selection::observe_slice() {
     for_each_chunk(candidates_.size(), kChunk, cancel_, [&](std::size_t begin, std::size_t end) {
         const StageTimes::Timer timer(settings_.times, Stage::observations);
         Grower grower({cloud_, surface_, edge_, settings_, observe_, discs_, lanes_});
+        const auto members_of = [&](const Candidate& c) {
+            return std::span<const std::uint32_t>(chunks_[c.chunk].members)
+                .subspan(c.members_begin, c.slot == kNoSlot ? 0 : c.members_count);
+        };
         for (std::size_t i = begin; i < end; ++i) {
+            if (i + 2 < end)
+                for (const std::uint32_t p : members_of(candidates_[i + 2]))
+                    __builtin_prefetch(&cloud_.attributes[p]);
             const Candidate& c = candidates_[i];
-            if (c.slot == kNoSlot || c.members_count == 0) continue;
+            const std::span<const std::uint32_t> members = members_of(c);
+            if (members.empty()) continue;
             SeededSplat& s = result_.splats[c.slot];
-            const std::span<const std::uint32_t> all(chunks_[c.chunk].members);
-            grower.add_observations(all.subspan(c.members_begin, c.members_count), s.splat, s.normal);
+            grower.add_observations(members, s.splat, s.normal);
         }
     });
 }

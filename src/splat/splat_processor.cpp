@@ -21,27 +21,21 @@ void sort_along_curve(std::vector<Splat>& splats, const TileFrame& frame) {
     const auto cell = [](std::int64_t steps) {
         return static_cast<std::uint32_t>(steps >> kShift) & ((1u << kBits) - 1);
     };
-    std::vector<CurveEntry> order(splats.size());
+    std::vector<KeyedIndex> order(splats.size());
     for (std::size_t i = 0; i < splats.size(); ++i) {
         const Splat& s = splats[i];
         order[i] = {hilbert_key(cell(o.x + s.x), cell(o.y + s.y), cell(o.z + s.z), kBits),
                     static_cast<std::uint32_t>(i)};
     }
-    sort_by_key(order, 3 * kBits);
-    const auto before = [&](const CurveEntry& e, const CurveEntry& f) {
+    const auto before = [&](const KeyedIndex& e, const KeyedIndex& f) {
         const Splat &a = splats[e.index], &b = splats[f.index];
         return std::tie(a.x, a.y, a.z, a.normal, a.radius, a.label, a.intensity) <
                std::tie(b.x, b.y, b.z, b.normal, b.radius, b.label, b.intensity);
     };
-    for (auto first = order.begin(); first != order.end();) {
-        const auto last =
-            std::find_if(first, order.end(), [&](const CurveEntry& e) { return e.key != first->key; });
-        std::sort(first, last, before);
-        first = last;
-    }
+    sort_by_key(order, 3 * kBits, before);
     std::vector<Splat> sorted;
     sorted.reserve(splats.size());
-    for (const CurveEntry& e : order) sorted.push_back(splats[e.index]);
+    for (const KeyedIndex& e : order) sorted.push_back(splats[e.index]);
     splats = std::move(sorted);
 }
 

@@ -1,6 +1,7 @@
 #include "tiling/point_archive.hpp"
 
 #include "core/error.hpp"
+#include "tiling/canonical_order.hpp"
 #include "tiling/point_codec.hpp"
 
 #include <algorithm>
@@ -79,8 +80,8 @@ void sort_by_cell(std::vector<TilePoint>& points, std::array<std::size_t, kCells
     for (const TilePoint& p : points) sorted[next[static_cast<std::size_t>(cell_of(p.x, p.y))]++] = p;
     points.swap(sorted);
     for (std::size_t c = 0; c < kCellsPerSector; ++c)
-        std::sort(points.begin() + static_cast<std::ptrdiff_t>(begin[c]),
-                  points.begin() + static_cast<std::ptrdiff_t>(begin[c + 1]));
+        sort_in_column(std::span(points).subspan(begin[c], begin[c + 1] - begin[c]),
+                       static_cast<std::int32_t>(c / kCellsPerSide) << kCellShift);
 }
 
 }  // namespace

@@ -35,11 +35,21 @@ TileMaker::Keyed TileMaker::read(const TileKey& tile, std::int64_t halo_steps) c
     const LatticePoint origin = region.frame.origin();
     Hasher core;
     core.number(region.frame.z_m);
-    for (const TilePoint& p : region.points)
-        if (region.core.contains(origin.x + p.x, origin.y + p.y)) {
-            core.bytes(std::as_bytes(std::span(&p, 1)));
-            ++keyed.core_points;
-        }
+    // In pieces of some size: a hash takes its time for each piece, however small.
+    constexpr std::size_t kPiece = 4096;
+    std::vector<TilePoint> piece;
+    piece.reserve(kPiece);
+    const auto hash_piece = [&] {
+        core.bytes(std::as_bytes(std::span(piece)));
+        keyed.core_points += piece.size();
+        piece.clear();
+    };
+    for (const TilePoint& p : region.points) {
+        if (!region.core.contains(origin.x + p.x, origin.y + p.y)) continue;
+        piece.push_back(p);
+        if (piece.size() == kPiece) hash_piece();
+    }
+    hash_piece();
     keyed.core = core.finish();
     keyed.key = tile_key_hash(region, parameters_);
     return keyed;

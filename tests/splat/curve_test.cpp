@@ -31,11 +31,11 @@ TEST_CASE("the Hilbert curve visits every cell once and steps to a neighbour eac
 }
 
 TEST_CASE("sorting by key is stable and uses all the bits it is told to") {
-    std::vector<CurveEntry> entries;
+    std::vector<KeyedIndex> entries;
     for (std::uint32_t i = 0; i < 5000; ++i) entries.push_back({(i * 2654435761ull % 97) << 40 | i % 3, i});
     auto expected = entries;
     std::stable_sort(expected.begin(), expected.end(),
-                     [](const CurveEntry& a, const CurveEntry& b) { return a.key < b.key; });
+                     [](const KeyedIndex& a, const KeyedIndex& b) { return a.key < b.key; });
     sort_by_key(entries, 63);
     for (std::size_t i = 0; i < entries.size(); ++i) REQUIRE(entries[i].index == expected[i].index);
 }

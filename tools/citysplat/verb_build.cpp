@@ -218,9 +218,16 @@ std::string stages_text(const splat::StageTimes& times) {
     return text + share.data();
 }
 
+/// Tiles come and go with hundreds of megabytes each. Taking that from the system anew for every tile costs a
+/// tenth of the time, in page faults; so it stays in one heap, most of which the next tile uses again.
+void keep_memory_between_tiles() {
+    ::mallopt(M_ARENA_MAX, 1);
+    ::mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
+}
+
 void run(Context& context, const BuildFlags& flags) {
-    // Tiles are large and short-lived: give their memory back to the system when they are done.
-    ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    keep_memory_between_tiles();
     Recipe recipe = recipe_of(flags);
     tiling::BuildOptions options;
     options.inputs = inputs_of(flags);
