@@ -37,18 +37,27 @@ struct Cut {
 inline Cut cut_at(const Buffers& b, std::int32_t k, std::int32_t high2, std::int32_t high_count) {
     std::int32_t low2 = -1, low_count = 0;
     for (int pass = 0; high2 - low2 > 1; ++pass) {
-        // Points on a surface: their number grows with the square of the distance.
-        const float share =
-            (static_cast<float>(k - low_count) + 0.5f) / static_cast<float>(high_count - low_count);
-        std::int32_t middle2 = low2 + (high2 - low2) / 2;
-        if (pass < 10) middle2 = low2 + static_cast<std::int32_t>(static_cast<float>(high2 - low2) * share);
-        middle2 = std::clamp(middle2, low2 + 1, high2 - 1);
-        const std::int32_t n = count_within(b, middle2);
-        if (n == k) return {middle2, k, 0, 0};
-        if (n < k)
-            low2 = middle2, low_count = n;
-        else
-            high2 = middle2, high_count = n;
+        // Points on a surface: their number grows with the square of the distance. The guess is off by a few
+        // points at first, by one or so later; should that not help, quarters do.
+        const auto gap = static_cast<float>(high2 - low2);
+        const float a_point = gap / static_cast<float>(high_count - low_count);
+        const bool guess = pass < 8;
+        const float middle = guess ? a_point * (static_cast<float>(k - low_count) + 0.5f) : 0.5f * gap;
+        const float aside = guess ? a_point * (pass == 0 ? 3.0f : 1.0f) : 0.25f * gap;
+        ThreeLimits t{};
+        for (int i = 0; i < 3; ++i)
+            t.limit2[i] =
+                std::clamp(low2 + static_cast<std::int32_t>(middle + static_cast<float>(i - 1) * aside),
+                           low2 + 1, high2 - 1);
+        count_within(b, t);
+        for (int i = 0; i < 3; ++i) {
+            if (t.count[i] == k) return {t.limit2[i], k, 0, 0};
+            if (t.count[i] > k) {
+                high2 = t.limit2[i], high_count = t.count[i];
+                break;
+            }
+            low2 = t.limit2[i], low_count = t.count[i];
+        }
     }
     return {low2, low_count, high2, k - low_count};
 }

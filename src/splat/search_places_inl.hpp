@@ -31,10 +31,31 @@ inline void end_distances(Buffers& b) {
 HWY_INLINE std::int32_t count_within(const Buffers& b, std::int32_t limit2) {
     const Lanes32 di;
     const auto beyond = hn::Set(di, limit2 + 1);
-    auto n = hn::Zero(di);
+    std::size_t n = 0;
     for (std::size_t i = 0; i < b.survivors; i += hn::Lanes(di))
-        n = hn::Sub(n, hn::VecFromMask(di, hn::Lt(hn::Load(di, b.s2.data() + i), beyond)));
-    return hn::GetLane(hn::SumOfLanes(di, n));
+        n += hn::CountTrue(di, hn::Lt(hn::Load(di, b.s2.data() + i), beyond));
+    return static_cast<std::int32_t>(n);
+}
+
+/// The same for three limits at once: what takes time is waiting for the count.
+struct ThreeLimits {
+    std::int32_t limit2[3];
+    std::int32_t count[3];
+};
+HWY_INLINE void count_within(const Buffers& b, ThreeLimits& t) {
+    const Lanes32 di;
+    const auto beyond0 = hn::Set(di, t.limit2[0] + 1), beyond1 = hn::Set(di, t.limit2[1] + 1),
+               beyond2 = hn::Set(di, t.limit2[2] + 1);
+    std::size_t n0 = 0, n1 = 0, n2 = 0;
+    for (std::size_t i = 0; i < b.survivors; i += hn::Lanes(di)) {
+        const auto d2 = hn::Load(di, b.s2.data() + i);
+        n0 += hn::CountTrue(di, hn::Lt(d2, beyond0));
+        n1 += hn::CountTrue(di, hn::Lt(d2, beyond1));
+        n2 += hn::CountTrue(di, hn::Lt(d2, beyond2));
+    }
+    t.count[0] = static_cast<std::int32_t>(n0);
+    t.count[1] = static_cast<std::int32_t>(n1);
+    t.count[2] = static_cast<std::int32_t>(n2);
 }
 
 /// The largest squared distance of a survivor within sqrt(limit2).
