@@ -180,13 +180,13 @@ class CloudWriter {
 };
 
 void write_trajectory(const Drive& drive, Vec3d origin, const fs::path& path) {
-    std::vector<StampedPose> poses;
+    TumWriter out(path);
     for (std::int64_t k = 0; k < drive.pose_count(); ++k) {
         Pose pose = drive.recorded_pose(k);
         pose.translation = pose.translation + origin;
-        poses.push_back({Drive::kBegin_s + Drive::pose_time_s(k), pose});
+        out.write({Drive::kBegin_s + Drive::pose_time_s(k), pose});
     }
-    Trajectory(std::move(poses), path.string()).write_tum(path);
+    out.finish();
 }
 
 }  // namespace
