@@ -360,6 +360,32 @@ TEST_CASE("cancelling stops the survey and leaves no truth.json") {
     CHECK_FALSE(std::filesystem::exists(dir / "drive/truth.json"));
 }
 
+TEST_CASE("what a stopped survey left is cleared by the next one, and nothing else") {
+    const test::TempDir dir;
+    const auto drive = dir / "drive";
+    const auto put = [&](const char* name, const std::string& text) {
+        FileWriter out(drive / name);
+        out.text(text);
+        out.finish();
+    };
+    write(dir / "whole", small());
+    const auto whole = bytes_of(dir / "whole");
+
+    std::filesystem::create_directory(drive);
+    put("cloud_007.las", "half a cloud");
+    CHECK_THROWS_AS(write(drive, small()), UsageError);  // nobody knows whose it is
+    put("unfinished_drive.txt", "cloud_007.las\n../precious\n");
+    FileWriter(dir / "precious").finish();
+    write(drive, small());
+    CHECK(bytes_of(drive) == whole);
+    CHECK(std::filesystem::exists(dir / "precious"));
+
+    // Killed after truth.json, before the list went: still a drive, replaced as any other.
+    put("unfinished_drive.txt", "cloud_000.las\n");
+    write(drive, small());
+    CHECK(bytes_of(drive) == whole);
+}
+
 TEST_CASE("rays cast at the truth meet what the survey met") {
     const test::TempDir dir;
     const TruthFile file = write(dir / "drive", perfect(small(20, 300)));
