@@ -1,5 +1,4 @@
-#include "run_program.hpp"
-#include "temp_dir.hpp"
+#include "small_city.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -34,4 +33,16 @@ TEST_CASE("Ctrl-C stops a long survey with exit code 130 within seconds; the nex
     CHECK(test::citysplat({"synth", drive, "--length", "5", "--points-per-metre", "100", "-q"}).exit_code ==
           0);
     CHECK_FALSE(std::filesystem::exists(drive + "/unfinished_drive.txt"));
+}
+
+TEST_CASE("Ctrl-C stops a simulation with exit code 130, and the next one completes it") {
+    const test::SmallCity c;
+    const std::string scans = c.dir / "scans";
+    const std::vector<std::string> simulate{"simulate",   c.city,  "--sensor", "hdl-64e", "--trajectory",
+                                            c.trajectory, "--out", scans,      "--rate",  "100"};
+    const Outcome stopped = test::citysplat_with_signal(simulate, SIGINT, scans + "/velodyne/000000.bin");
+    INFO(stopped.err);
+    CHECK(stopped.exit_code == 130);
+    CHECK(stopped.out.empty());
+    CHECK(test::citysplat(simulate).exit_code == 0);
 }
