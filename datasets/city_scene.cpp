@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <malloc.h>
 #include <string>
 #include <tuple>
 
@@ -318,12 +319,17 @@ std::shared_ptr<const CityScene> BlockCache::scene(Cell centre, std::span<const 
 }
 
 void BlockCache::evict() {
-    while (blocks_.size() > std::max(capacity_, cells_.size())) {
+    const std::size_t allowed = std::max(capacity_, cells_.size());
+    if (blocks_.size() <= allowed) return;
+    while (blocks_.size() > allowed) {
         const auto oldest = std::min_element(
             blocks_.begin(), blocks_.end(),
             [](const auto& a, const auto& b) { return a.second.last_use < b.second.last_use; });
         blocks_.erase(oldest);
     }
+    // A block is thousands of allocations of all sizes. Left to itself the allocator keeps what lies free
+    // between those of later blocks, and the process grows with the drive although its heap does not.
+    ::malloc_trim(0);
 }
 
 }  // namespace citysplat::synth

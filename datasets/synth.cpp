@@ -12,6 +12,7 @@
 #include <cmath>
 #include <exception>
 #include <memory>
+#include <sstream>
 #include <system_error>
 
 namespace citysplat::synth {
@@ -59,26 +60,62 @@ double calibrate_columns_per_s(const Drive& drive, const Actors& actors, const S
 
 namespace {
 
-/// Makes room for a drive without ever deleting what is not one.
-void prepare_directory(const fs::path& directory) {
-    std::error_code ec;
-    fs::create_directories(directory, ec);
-    if (ec) throw IoError("cannot make directory " + directory.string() + ": " + ec.message());
-    const fs::path truth = directory / "truth.json";
-    if (fs::exists(truth)) {
-        const TruthFile old = TruthFile::read(truth);
-        fs::remove(truth);  // first: from here on the old drive is incomplete
-        for (const ScannerRecord& scanner : old.scanners) {
-            fs::remove(directory / fs::path(scanner.trajectory).filename());
-            fs::remove(directory / fs::path(scanner.sensor).filename());
-            for (const CloudFile& file : scanner.files)
-                fs::remove(directory / fs::path(file.name).filename());
-        }
-    } else if (!fs::is_empty(directory)) {
-        throw UsageError(directory.string() +
-                         " is not empty and holds no synthetic drive (no truth.json); give a new directory");
+/// The names of all files of a drive, one a line, in a file of their own until truth.json is there. What a
+/// stopped run left behind is thereby known to be a drive: the same command clears it and begins anew.
+class BegunFiles {
+  public:
+    static constexpr const char* kName = "unfinished_drive.txt";
+
+    /// Makes room for a drive without ever deleting what is not one.
+    explicit BegunFiles(fs::path directory) : directory_(std::move(directory)) {
+        std::error_code ec;
+        fs::create_directories(directory_, ec);
+        if (ec) throw IoError("cannot make directory " + directory_.string() + ": " + ec.message());
+        const std::vector<std::string> old = earlier_drive();
+        file_ = File(directory_ / kName, File::Mode::truncate);
+        for (const std::string& name : old) add(name);
+        fs::remove(directory_ / "truth.json");  // first: from here on the old drive is incomplete
+        for (const std::string& name : old) fs::remove(directory_ / name);
     }
-}
+    /// Before the file is made. Returns its path.
+    fs::path add(const std::string& name) {
+        const std::string line = name + "\n";
+        file_.append(std::as_bytes(std::span(line)));
+        return directory_ / name;
+    }
+    /// All are complete.
+    void finish() {
+        file_.close();
+        fs::remove(directory_ / kName);
+    }
+
+  private:
+    std::vector<std::string> earlier_drive() const {
+        std::vector<std::string> names;
+        const auto keep = [&](const std::string& name) {
+            if (const auto inside = fs::path(name).filename(); !inside.empty()) names.push_back(inside);
+        };
+        if (const fs::path list = directory_ / kName; fs::exists(list)) {
+            std::istringstream lines(read_text_file(list));
+            for (std::string name; std::getline(lines, name);) keep(name);
+        }
+        if (const fs::path truth = directory_ / "truth.json"; fs::exists(truth)) {
+            for (const ScannerRecord& scanner : TruthFile::read(truth).scanners) {
+                keep(scanner.trajectory);
+                keep(scanner.sensor);
+                for (const CloudFile& file : scanner.files) keep(file.name);
+            }
+        } else if (!fs::exists(directory_ / kName) && !fs::is_empty(directory_)) {
+            throw UsageError(directory_.string() +
+                             " is not empty and holds no synthetic drive (no truth.json); give a new "
+                             "directory");
+        }
+        return names;
+    }
+
+    fs::path directory_;
+    File file_;
+};
 
 std::string numbered(const std::string& stem, int index, const std::string& extension) {
     std::string digits = std::to_string(index);
@@ -134,13 +171,9 @@ void run_survey(const Survey& survey, BlockCache& cache, const CancelToken& canc
 /// Writes the points of a survey to its files; each file gets an equal share of the chunks.
 class CloudWriter {
   public:
-    CloudWriter(fs::path directory, const SynthOptions& options, std::string stem, int files,
+    CloudWriter(BegunFiles& begun, const SynthOptions& options, std::string stem, int files,
                 std::int64_t chunks)
-        : directory_(std::move(directory)),
-          options_(options),
-          stem_(std::move(stem)),
-          files_(files),
-          chunks_(chunks) {}
+        : begun_(begun), options_(options), stem_(std::move(stem)), files_(files), chunks_(chunks) {}
 
     void take(std::int64_t chunk, const PointBatch& points) {
         const auto wanted = static_cast<std::size_t>(chunk * files_ / chunks_);
@@ -160,7 +193,7 @@ class CloudWriter {
         written_.push_back({numbered(stem_, static_cast<int>(written_.size()), las ? ".las" : ".ply"), 0});
         SinkOptions sink;
         sink.offset_m = options_.origin_m;
-        const fs::path path = directory_ / written_.back().name;
+        const fs::path path = begun_.add(written_.back().name);
         sink_ = las ? create_las(path, sink) : create_ply(path, sink);
     }
     void close() {
@@ -170,7 +203,7 @@ class CloudWriter {
         sink_.reset();
     }
 
-    fs::path directory_;
+    BegunFiles& begun_;
     const SynthOptions& options_;
     std::string stem_;
     int files_;
@@ -180,13 +213,13 @@ class CloudWriter {
 };
 
 void write_trajectory(const Drive& drive, Vec3d origin, const fs::path& path) {
-    std::vector<StampedPose> poses;
+    TumWriter out(path);
     for (std::int64_t k = 0; k < drive.pose_count(); ++k) {
         Pose pose = drive.recorded_pose(k);
         pose.translation = pose.translation + origin;
-        poses.push_back({Drive::kBegin_s + Drive::pose_time_s(k), pose});
+        out.write({Drive::kBegin_s + Drive::pose_time_s(k), pose});
     }
-    Trajectory(std::move(poses), path.string()).write_tum(path);
+    out.finish();
 }
 
 }  // namespace
@@ -194,7 +227,7 @@ void write_trajectory(const Drive& drive, Vec3d origin, const fs::path& path) {
 TruthFile write_drive(const fs::path& directory, const SynthOptions& options, Progress& progress,
                       const CancelToken& cancel) {
     options.validate();
-    prepare_directory(directory);
+    BegunFiles begun(directory);
     TruthFile truth{options, 0, {}};
     const Drive drive(truth.drive_params());
     const Actors actors(options.seed);
@@ -209,7 +242,7 @@ TruthFile write_drive(const fs::path& directory, const SynthOptions& options, Pr
         const Survey survey(drive, actors, scanner, truth.survey_params(record.columns_per_s),
                             options.origin_m);
         const int files = options.files > 0 ? options.files : std::max(2, static_cast<int>(points / 1e7));
-        CloudWriter writer(directory, options, stem, files, survey.chunk_count());
+        CloudWriter writer(begun, options, stem, files, survey.chunk_count());
         Progress::Stage stage(progress, "survey", static_cast<std::uint64_t>(points), "points");
         run_survey(survey, cache, cancel, [&](std::int64_t chunk, const PointBatch& batch) {
             writer.take(chunk, batch);
@@ -218,14 +251,15 @@ TruthFile write_drive(const fs::path& directory, const SynthOptions& options, Pr
         });
         record.files = writer.finish();
         const std::string sensor = sensor_toml(scanner, record.columns_per_s, options.noise_m);
-        write_file_atomically(directory / record.sensor, std::as_bytes(std::span(sensor)));
+        write_file_atomically(begun.add(record.sensor), std::as_bytes(std::span(sensor)));
         truth.scanners.push_back(std::move(record));
     };
     const double points = options.length_m * options.points_per_metre;
     survey_with(truth.scanner(), "cloud", points);
     if (options.profile) survey_with(truth.profile_scanner(), "profile", 0.3 * points);
-    write_trajectory(drive, options.origin_m, directory / "trajectory.tum");
+    write_trajectory(drive, options.origin_m, begun.add("trajectory.tum"));
     truth.write(directory / "truth.json");
+    begun.finish();
     return truth;
 }
 

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -64,9 +65,10 @@ Outcome run(const std::vector<std::string>& command, const Signal& signal) {
         ::kill(child, signal.number);
     }
     int status = 0;
-    if (::waitpid(child, &status, 0) != child) throw std::runtime_error("waitpid failed");
+    struct rusage usage {};
+    if (::wait4(child, &status, 0, &usage) != child) throw std::runtime_error("wait4 failed");
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    return {code, slurp(out), slurp(err)};
+    return {code, slurp(out), slurp(err), static_cast<std::uint64_t>(usage.ru_maxrss) * 1024};
 }
 
 std::vector<std::string> with_program(std::vector<std::string> arguments) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@ namespace citysplat::test {
 struct Outcome {
     int exit_code = -1;  ///< 128 + signal when killed
     std::string out, err;
+    std::uint64_t peak_rss_bytes = 0;  ///< as the system counted it
 };
 
 /// Runs a program to its end with stdin closed and both outputs captured.

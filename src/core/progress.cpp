@@ -15,6 +15,22 @@ std::int64_t interval_ns(ProgressStyle style) {
     return style == ProgressStyle::plain ? 5'000'000'000 : 200'000'000;
 }
 
+/// Between the quotes of a JSON string: names of stages hold names of files.
+std::string json_text(std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+        if (static_cast<unsigned char>(c) < 0x20) {
+            char code[8];
+            std::snprintf(code, sizeof code, "\\u%04x", static_cast<unsigned>(c));
+            out += code;
+            continue;
+        }
+        if (c == '"' || c == '\\') out += '\\';
+        out += c;
+    }
+    return out;
+}
+
 std::string rate_text(double per_second, const std::string& unit) {
     char text[64];
     if (per_second >= 1e6)
@@ -70,7 +86,8 @@ void Progress::Stage::report(bool last) {
             stderr,
             "{\"stage\":\"%s\",\"done\":%" PRIu64 ",\"total\":%" PRIu64
             ",\"unit\":\"%s\",\"seconds\":%.3f,\"per_second\":%.1f,\"eta_s\":%.1f,\"finished\":%s}\n",
-            name_.c_str(), done, total_, unit_.c_str(), seconds, per_second, eta_s, last ? "true" : "false");
+            json_text(name_).c_str(), done, total_, unit_.c_str(), seconds, per_second, eta_s,
+            last ? "true" : "false");
         return;
     }
     std::string line = name_ + ": " + format_count(done);

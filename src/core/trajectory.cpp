@@ -1,7 +1,6 @@
 #include "core/trajectory.hpp"
 
 #include "core/error.hpp"
-#include "core/file.hpp"
 #include "core/math_hd.hpp"
 
 #include <algorithm>
@@ -78,26 +77,37 @@ Quaternion slerp(const Quaternion& a, Quaternion b, double t) {
     return {q.x / n, q.y / n, q.z / n, q.w / n};
 }
 
+/// Where a pose stands, for messages.
+struct PoseName {
+    std::string_view origin;
+    std::size_t index;
+};
+
+/// The pose with a normalised rotation. Throws InputError unless it may follow a pose of `last_s` (any may be
+/// the first).
+StampedPose checked(StampedPose stamped, double last_s, const PoseName& name) {
+    const auto fail = [&](const std::string& why) {
+        throw InputError(std::string(name.origin) + ": pose " + std::to_string(name.index + 1) + ": " + why);
+    };
+    const double time_s = stamped.time_s;
+    const Vec3d& t = stamped.world_from_body.translation;
+    Quaternion& q = stamped.world_from_body.rotation;
+    for (const double v : {time_s, t.x, t.y, t.z, q.x, q.y, q.z, q.w})
+        if (!std::isfinite(v)) fail("a value is not finite");
+    const double n = norm(q);
+    if (n < 1e-6) fail("the rotation quaternion is zero");
+    q = {q.x / n, q.y / n, q.z / n, q.w / n};
+    if (name.index > 0 && !(time_s > last_s))
+        fail("time " + std::to_string(time_s) + " does not follow " + std::to_string(last_s) +
+             "; sort the file by time and remove duplicates");
+    return stamped;
+}
+
 }  // namespace
 
 Trajectory::Trajectory(std::vector<StampedPose> poses, std::string_view origin) : poses_(std::move(poses)) {
-    const auto fail = [&](std::size_t i, const std::string& why) {
-        throw InputError(std::string(origin) + ": pose " + std::to_string(i + 1) + ": " + why);
-    };
-    for (std::size_t i = 0; i < poses_.size(); ++i) {
-        auto& [time_s, pose] = poses_[i];
-        const Vec3d& t = pose.translation;
-        Quaternion& q = pose.rotation;
-        for (const double v : {time_s, t.x, t.y, t.z, q.x, q.y, q.z, q.w})
-            if (!std::isfinite(v)) fail(i, "a value is not finite");
-        const double n = norm(q);
-        if (n < 1e-6) fail(i, "the rotation quaternion is zero");
-        q = {q.x / n, q.y / n, q.z / n, q.w / n};
-        if (i > 0 && !(time_s > poses_[i - 1].time_s))
-            fail(i, "time " + std::to_string(time_s) + " does not follow " +
-                        std::to_string(poses_[i - 1].time_s) +
-                        "; sort the file by time and remove duplicates");
-    }
+    for (std::size_t i = 0; i < poses_.size(); ++i)
+        poses_[i] = checked(poses_[i], i > 0 ? poses_[i - 1].time_s : 0, {origin, i});
 }
 
 bool Trajectory::covers(double time_s) const {
@@ -156,18 +166,19 @@ Trajectory Trajectory::read_tum(const std::filesystem::path& path) {
     return Trajectory(std::move(poses), path.string());
 }
 
-void Trajectory::write_tum(const std::filesystem::path& path) const {
-    FileWriter out(path);
-    out.text("# time_s x_m y_m z_m qx qy qz qw\n");
+TumWriter::TumWriter(const std::filesystem::path& path) : origin_(path.string()), out_(path) {
+    out_.text("# time_s x_m y_m z_m qx qy qz qw\n");
+}
+
+void TumWriter::write(const StampedPose& stamped) {
+    const auto& [time_s, pose] = checked(stamped, last_s_, {origin_, written_++});
+    last_s_ = time_s;
+    const Vec3d& t = pose.translation;
+    const Quaternion& q = pose.rotation;
     char line[256];
-    for (const auto& [time_s, pose] : poses_) {
-        const Vec3d& t = pose.translation;
-        const Quaternion& q = pose.rotation;
-        const int n = std::snprintf(line, sizeof line, "%.9f %.6f %.6f %.6f %.12f %.12f %.12f %.12f\n",
-                                    time_s, t.x, t.y, t.z, q.x, q.y, q.z, q.w);
-        out.text({line, static_cast<std::size_t>(n)});
-    }
-    out.finish();
+    const int n = std::snprintf(line, sizeof line, "%.9f %.6f %.6f %.6f %.12f %.12f %.12f %.12f\n", time_s,
+                                t.x, t.y, t.z, q.x, q.y, q.z, q.w);
+    out_.text({line, static_cast<std::size_t>(n)});
 }
 
 }  // namespace citysplat

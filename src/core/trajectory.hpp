@@ -1,10 +1,12 @@
 #pragma once
 
+#include "core/file.hpp"
 #include "core/vec_hd.hpp"
 
 #include <filesystem>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -56,10 +58,25 @@ class Trajectory {
 
     /// TUM lines: time x y z qx qy qz qw; '#' comments. Throws InputError with the line.
     static Trajectory read_tum(const std::filesystem::path& path);
-    void write_tum(const std::filesystem::path& path) const;
 
   private:
     std::vector<StampedPose> poses_;
+};
+
+/// Writes a TUM file pose by pose: no drive is too long for the memory. Without finish() the file may lack
+/// its end.
+class TumWriter {
+  public:
+    explicit TumWriter(const std::filesystem::path& path);
+    /// Throws InputError for a pose that a Trajectory would refuse; rotations are normalised.
+    void write(const StampedPose& pose);
+    void finish() { out_.finish(); }
+
+  private:
+    std::string origin_;
+    FileWriter out_;
+    std::size_t written_ = 0;
+    double last_s_ = 0;
 };
 
 }  // namespace citysplat

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cmath>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -215,4 +216,21 @@ TEST_CASE("nothing of a damaged file gets into a city, unless salvage is asked f
     const json salvaged = json_of(test::citysplat({"--json", "build", city, bad, "--salvage"}));
     CHECK(salvaged["points_kept"] == 99);
     CHECK(salvaged["points_dropped"]["damaged"] == 1);
+}
+
+TEST_CASE("lines of JSON progress are JSON whatever the files are called") {
+    const TempDir dir;
+    const std::string drive = dir / "drive", odd = dir / "odd \"name\"\\\n.las";
+    REQUIRE(
+        test::citysplat({"synth", drive, "--length", "5", "--points-per-metre", "300", "--files", "1", "-q"})
+            .exit_code == 0);
+    std::filesystem::rename(drive + "/cloud_000.las", odd);
+    const Outcome built =
+        test::citysplat({"build", dir / "city", odd, "--classes", "synthetic", "--progress", "json"});
+    REQUIRE(built.exit_code == 0);
+    std::istringstream lines(built.err);
+    std::string names;
+    for (std::string line; std::getline(lines, line);)
+        if (line[0] == '{') names += nlohmann::json::parse(line).at("stage").get<std::string>() + ";";
+    CHECK_THAT(names, Catch::Contains("read odd \"name\"\\\n.las;"));
 }

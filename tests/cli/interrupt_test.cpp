@@ -1,5 +1,4 @@
-#include "run_program.hpp"
-#include "temp_dir.hpp"
+#include "small_city.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -24,11 +23,26 @@ TEST_CASE("Ctrl-C stops a build with exit code 130 and leaves a directory the ne
     CHECK(test::citysplat({"verify", city, "--deep", "-q"}).exit_code == 0);
 }
 
-TEST_CASE("Ctrl-C stops a long survey with exit code 130 within seconds") {
+TEST_CASE("Ctrl-C stops a long survey with exit code 130 within seconds; the next one takes its place") {
     const TempDir dir;
     const std::string drive = dir / "drive";
-    const Outcome stopped =
-        test::citysplat_with_signal({"synth", drive, "--length", "100000", "-q"}, SIGINT, drive);
+    const Outcome stopped = test::citysplat_with_signal({"synth", drive, "--length", "100000", "-q"}, SIGINT,
+                                                        drive + "/cloud_000.las");
     CHECK(stopped.exit_code == 130);
     CHECK_THAT(stopped.err, Catch::Contains("interrupted"));
+    CHECK(test::citysplat({"synth", drive, "--length", "5", "--points-per-metre", "100", "-q"}).exit_code ==
+          0);
+    CHECK_FALSE(std::filesystem::exists(drive + "/unfinished_drive.txt"));
+}
+
+TEST_CASE("Ctrl-C stops a simulation with exit code 130, and the next one completes it") {
+    const test::SmallCity c;
+    const std::string scans = c.dir / "scans";
+    const std::vector<std::string> simulate{"simulate",   c.city,  "--sensor", "hdl-64e", "--trajectory",
+                                            c.trajectory, "--out", scans,      "--rate",  "100"};
+    const Outcome stopped = test::citysplat_with_signal(simulate, SIGINT, scans + "/velodyne/000000.bin");
+    INFO(stopped.err);
+    CHECK(stopped.exit_code == 130);
+    CHECK(stopped.out.empty());
+    CHECK(test::citysplat(simulate).exit_code == 0);
 }

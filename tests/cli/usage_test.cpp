@@ -79,6 +79,11 @@ TEST_CASE("wrong flags give one line and exit code 2") {
     }
 }
 
+TEST_CASE("an unknown verb is named") {
+    CHECK_THAT(test::citysplat({"frobnicate", "city"}).err, Catch::Contains("no verb \"frobnicate\""));
+    CHECK_THAT(test::citysplat({}).err, Catch::Contains("required"));
+}
+
 TEST_CASE("missing and wrong files give one line that names them, and the right code") {
     const TempDir dir;
     const std::string missing = dir / "nowhere.las", directory = dir.path();
@@ -104,5 +109,13 @@ TEST_CASE("missing and wrong files give one line that names them, and the right 
     check({"simulate", missing, "--trajectory", missing, "--out", dir / "scans", "-q"}, missing, 78);
     check({"sensors", "no-such-sensor"}, "no-such-sensor", 78);
     check({"compare", missing, "--reference", missing, "-q"}, missing, 74);
+    check({"compare", garbage, "--reference", garbage, "--truth", missing, "-q"}, missing, 74);
     check({"synth", garbage + "/below", "--length", "5", "-q"}, garbage, 74);
+    check({"unpack", missing, dir / "city"}, missing, 74);
+    const std::string circle = dir / "circle";  // nobody, not even root, can look into it
+    std::filesystem::create_symlink("circle", circle);
+    for (const char* verb : {"status", "verify", "gc", "repair"})
+        check({verb, circle, "-q"}, "cannot use " + circle, 74);
+    check({"synth", circle, "--length", "5", "-q"}, circle, 74);
+    check({"build", circle, garbage, "-q"}, "cannot use " + circle, 74);
 }

@@ -47,12 +47,15 @@ TEST_CASE("a pose and its inverse cancel, and a rotation matrix gives the same q
 
 TEST_CASE("TUM files round-trip, and broken ones are named by line") {
     test::TempDir dir;
-    const Trajectory t(
-        {{1.5, {{651000.25, 6860000.125, 35}, {}}}, {2.5, {{651001, 6860002, 35}, {0, 0, 1, 1}}}});
-    t.write_tum(dir / "t.tum");
+    TumWriter out(dir / "t.tum");
+    out.write({1.5, {{651000.25, 6860000.125, 35}, {}}});
+    out.write({2.5, {{651001, 6860002, 35}, {0, 0, 1, 1}}});
+    CHECK_THROWS_WITH(out.write({2.5, {}}), Catch::Contains("t.tum: pose 3") && Catch::Contains("sort"));
+    out.finish();
     const Trajectory back = Trajectory::read_tum(dir / "t.tum");
     REQUIRE(back.poses().size() == 2);
     CHECK(back.poses()[0].world_from_body.translation.y == 6860000.125);
+    CHECK(back.poses()[1].world_from_body.rotation.w == Approx(std::sqrt(0.5)));
 
     write_text(dir / "short", "# comment\n1 2 3\n");
     CHECK_THROWS_WITH(Trajectory::read_tum(dir / "short"), Catch::Contains("line 2"));

@@ -8,10 +8,12 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <optional>
 #include <string>
 #include <unistd.h>
+#include <vector>
 
 namespace {
 
@@ -37,6 +39,13 @@ void catch_interrupts(CancelToken& cancel) {
 int fail(ErrorKind kind, const std::string& message) {
     std::fprintf(stderr, "citysplat: %s\n", message.c_str());
     return static_cast<int>(kind);
+}
+
+/// An unknown verb is named; CLI11 would only say that one is required.
+std::string what_is_wrong(const CLI::App& app, const CLI::ParseError& error) {
+    const std::vector<std::string> unknown = app.remaining();
+    const bool unknown_verb = app.get_subcommands().empty() && !unknown.empty() && unknown[0][0] != '-';
+    return unknown_verb ? "there is no verb \"" + unknown[0] + "\"" : error.what();
 }
 
 int run(int argc, char** argv) {
@@ -85,7 +94,7 @@ int run(int argc, char** argv) {
     } catch (const CLI::Success& e) {
         return app.exit(e);  // --help, --version
     } catch (const CLI::ParseError& e) {
-        return fail(ErrorKind::usage, std::string(e.what()) + " (see citysplat --help)");
+        return fail(ErrorKind::usage, what_is_wrong(app, e) + " (see citysplat --help)");
     }
 }
 
@@ -96,6 +105,8 @@ int main(int argc, char** argv) {
         return run(argc, argv);
     } catch (const Error& e) {
         return fail(e.kind(), e.what());
+    } catch (const std::filesystem::filesystem_error& e) {
+        return fail(ErrorKind::io, "cannot use " + e.path1().string() + ": " + e.code().message());
     } catch (const std::bad_alloc&) {
         return fail(ErrorKind::io, "out of memory; lower --memory or --threads");
     } catch (const std::exception& e) {

@@ -138,22 +138,23 @@ void run(Context& context, const CompareFlags& f) {
     if (!f.city.empty()) city.emplace(f.city);
     const ClassMap classes = city ? city->classes() : ClassMap::load(f.classes);
     Report report(classes);
+    std::optional<synth::Truth> truth;  // before the long work: what is missing is said at once
+    if (!f.truth.empty()) truth.emplace(synth::Truth::load(f.truth));
     const auto simulated = f.simulated.empty() ? std::vector<InputSource>{} : expand_inputs(f.simulated);
     const Stopwatch watch;
     if (!simulated.empty() && !f.reference.empty())
         report.distances("c2c", sim::cloud_to_cloud(openers_of(simulated), reference_clouds(f.reference),
                                                     std::filesystem::temp_directory_path(), context.cancel(),
                                                     context.progress()));
-    if (!f.truth.empty()) {
-        const synth::Truth truth = synth::Truth::load(f.truth);
+    if (truth) {
         if (!simulated.empty()) {
-            const auto distances = distance_to_truth(simulated, truth, context.cancel(), context.progress());
+            const auto distances = distance_to_truth(simulated, *truth, context.cancel(), context.progress());
             report.distances("truth", distances);
             report.ghosts(distances);
         }
         if (city) {
             const auto tracer = sim::make_embree_tracer();
-            report.coverage(coverage(*city, *tracer, clouds_of(truth, f.truth), truth, f.coverage_rays,
+            report.coverage(coverage(*city, *tracer, clouds_of(*truth, f.truth), *truth, f.coverage_rays,
                                      parse_bytes(f.resident, "--resident"), context.cancel(),
                                      context.progress()));
         }

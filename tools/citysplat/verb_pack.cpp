@@ -41,7 +41,7 @@ void add_unpack(CLI::App& app, Context& context) {
     auto flags = std::make_shared<PackFlags>();
     CLI::App& verb = *app.add_subcommand("unpack", "make a city from a packed one");
     verb.fallthrough();
-    verb.add_option("file", flags->file, "packed city")->required()->check(CLI::ExistingFile);
+    verb.add_option("file", flags->file, "packed city")->required();
     verb.add_option("city", flags->city, "directory to create")->required();
     verb.footer("Example: citysplat unpack city.pack city");
     verb.callback([flags, &context] {
