@@ -159,6 +159,7 @@ class Builder {
 
     void count_points() {
         std::set<std::int64_t> ids;
+        const Transaction reading = catalog_->reading();
         for (const InputRow& input : inputs_)
             if (ids.insert(input.source).second) report_.points += catalog_->source(input.source).counts;
         report_.far_outliers = points_->quarantined_points();
@@ -179,6 +180,7 @@ class Builder {
     /// One coordinate system for all inputs, or none for all. Throws ConfigError naming the one that differs.
     void agree_on_crs() {
         const InputRow* unknown = nullptr;
+        const Transaction reading = catalog_->reading();
         for (const InputRow& input : inputs_) {
             const std::string crs = catalog_->source(input.source).crs;
             if (crs.empty()) {

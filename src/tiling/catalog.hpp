@@ -121,6 +121,10 @@ class Catalog {
     static Catalog open_to_read(const std::filesystem::path& path);
     static Catalog open_to_write(const std::filesystem::path& path);
 
+    /// While it lives, all that is read is of one moment, and a lock is taken once instead of for each row.
+    /// Nothing may be written meanwhile.
+    [[nodiscard]] Transaction reading() { return {db_, Transaction::Kind::read}; }
+
     std::optional<GenerationRow> latest();
     std::optional<GenerationRow> generation(std::int64_t id);
     std::vector<GenerationRow> history();

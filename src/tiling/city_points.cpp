@@ -47,6 +47,7 @@ std::vector<CitySource> sources_of(Catalog& catalog, const std::vector<InputRow>
     std::set<std::int64_t> ids;
     for (const InputRow& input : inputs) ids.insert(input.source);
     std::vector<CitySource> sources;
+    const Transaction reading = catalog.reading();
     for (const std::int64_t id : ids) sources.push_back({catalog.source(id), catalog.segments(id)});
     return sources;
 }

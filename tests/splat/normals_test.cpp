@@ -3,6 +3,7 @@
 #include "datasets/truth.hpp"
 #include "memory_city.hpp"
 #include "splat/splat_processor.hpp"
+#include "splat/tile_generation.hpp"
 #include "temp_dir.hpp"
 
 #include <catch2/catch.hpp>
@@ -112,5 +113,31 @@ TEST_CASE("normals point to where a synthetic drive saw the surface from") {
         }
         CHECK(all > 10'000);
         CHECK(away * 1000 <= all);
+    }
+}
+
+TEST_CASE("no normal points away from the sensor that saw its seed") {
+    const auto street = test::small_street(10, 400, 5);
+    const MemoryCity city(street);
+    const ClassMap classes = ClassMap::load("synthetic");
+    const tiling::Region region = city.read(city.bounds(), to_lattice(20));
+    for (const Method method : {Method::basic, Method::adaptive, Method::descriptors}) {
+        INFO(to_string(method));
+        const GenerationSettings settings(SplatParams::of(method), {0.12, 0.01, 7, 1});
+        const FirstGeneration first = generate_first(region, classes, settings, CancelToken());
+        REQUIRE(first.generation.splats.size() > 1000);
+        int away = 0;
+        for (const SeededSplat& s : first.generation.splats) {
+            constexpr double kStep = static_cast<double>(kLatticePerMetre) / TilePoint::kSensorStepsPerMetre;
+            const PointCloud& c = first.cloud;
+            const Vec3d centre{static_cast<double>(s.splat.x - c.x[s.seed]),
+                               static_cast<double>(s.splat.y - c.y[s.seed]),
+                               static_cast<double>(s.splat.z - c.z[s.seed])};
+            const Vec3d to_sensor = normalized(c.attributes[s.seed].to_sensor() * kStep - centre);
+            REQUIRE(s.oriented);
+            away += dot(vec_cast<double>(s.normal), to_sensor) < -1e-6;
+            away += dot(vec_cast<double>(unpack_normal(s.splat.normal)), to_sensor) < -1e-3;
+        }
+        CHECK(away == 0);
     }
 }
