@@ -173,8 +173,8 @@ Growth::Fate Grower::grow_at_crease(std::uint32_t seed, const Neighbours& n, Vec
     }
     if (members_.size() < least) return Growth::Fate::none;
     disc = fit_disc(seed, normal, sums);
-    disc.radius =
-        std::min(disc.radius, settings_.params.crease_radius_m * static_cast<double>(kLatticePerMetre));
+    const double largest = settings_.params.crease_radius_m * static_cast<double>(kLatticePerMetre);
+    if (disc.radius > largest) disc = centred_disc(normal, disc.centre, largest, disc.grown);
     return Growth::Fate::splat;
 }
 

@@ -14,9 +14,8 @@ namespace citysplat::splat {
 class SurfaceBrief {
   public:
     static constexpr float kNormalScale = 16383;
-    static constexpr std::uint32_t kOriented = 1u
-                                               << 30;  ///< in the first word: the normal points to the sensor
-    static constexpr std::uint32_t kOutlier = 1u << 31;  ///< in the first word: denoised away
+    /// In the first word: the normal points to the sensor; the point was denoised away.
+    static constexpr std::uint32_t kOriented = 1u << 30, kOutlier = 1u << 31;
     /// In the second word: the whole neighbourhood was read, the rest is final.
     static constexpr std::uint32_t kKnown = 1u << 15;
     struct Flags {

@@ -1,7 +1,9 @@
 #include "core/rng_hd.hpp"
+#include "memory_city.hpp"
 #include "splat/neighbour_search.hpp"
 #include "splat/plane_fit.hpp"
 #include "splat/point_cloud.hpp"
+#include "splat/splat_processor.hpp"
 
 #include <catch2/catch.hpp>
 #include <hwy/highway.h>
@@ -100,12 +102,9 @@ Answers ask(const PointCloud& c) {
     return a;
 }
 
-}  // namespace
-
-TEST_CASE("every instruction set gives the same neighbours, sums and planes, bit for bit") {
-    const PointCloud c = mixed_cloud();
-    const Answers best = ask(c);
-    REQUIRE(best.neighbours.size() > 10 * c.size());
+/// Calls the body with one instruction set after the other, of those that this machine has.
+template <class Body>
+void for_each_instruction_set(const Body& body) {
     const std::int64_t supported = hwy::SupportedTargets() | HWY_SCALAR;
     std::set<std::string> seen{std::string(instruction_set())};
     for (int bit = 0; bit < 63; ++bit) {
@@ -114,12 +113,39 @@ TEST_CASE("every instruction set gives the same neighbours, sums and planes, bit
         const OnlyTarget only(target);
         INFO(instruction_set());
         seen.insert(std::string(instruction_set()));
+        body();
+    }
+    INFO("instruction sets: " << seen.size());
+    CHECK(seen.size() >= 2);
+}
+
+}  // namespace
+
+TEST_CASE("every instruction set gives the same neighbours, sums and planes, bit for bit") {
+    const PointCloud c = mixed_cloud();
+    const Answers best = ask(c);
+    REQUIRE(best.neighbours.size() > 10 * c.size());
+    for_each_instruction_set([&] {
         const Answers answers = ask(c);
         CHECK(answers.moments == best.moments);
         CHECK(answers.fits == best.fits);
         CHECK(answers.neighbours == best.neighbours);
         CHECK(answers.reach2 == best.reach2);
+    });
+}
+
+TEST_CASE("every instruction set makes the same splats") {
+    const test::MemoryCity city(test::small_street(8, 300, 17));
+    const tiling::Region region = city.read(city.bounds(), to_lattice(20));
+    for (const Method method : {Method::basic, Method::adaptive, Method::descriptors}) {
+        INFO(to_string(method));
+        SplatProcessor processor(SplatParams::of(method), ClassMap::load("synthetic"));
+        processor.set_calibration({0.12, 0.01, 7, 1});
+        const SplatTile best = processor.process(region, CancelToken()).splats;
+        REQUIRE(best.size() > 1000);
+        for_each_instruction_set([&] {
+            const SplatTile tile = processor.process(region, CancelToken()).splats;
+            CHECK(tile.digest() == best.digest());
+        });
     }
-    INFO("instruction sets: " << seen.size());
-    CHECK(seen.size() >= 2);
 }
