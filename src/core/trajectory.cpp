@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "core/lattice.hpp"
 #include "core/math_hd.hpp"
 
 #include <algorithm>
@@ -62,6 +63,9 @@ Pose inverse(const Pose& pose) {
 
 namespace {
 
+/// Quaternions written with two decimals are this far from length 1.
+constexpr double kUnitTolerance = 0.02;
+
 double norm(const Quaternion& q) { return std::sqrt(q.x * q.x + q.y * q.y + q.z * q.z + q.w * q.w); }
 
 Quaternion slerp(const Quaternion& a, Quaternion b, double t) {
@@ -88,10 +92,13 @@ Trajectory::Trajectory(std::vector<StampedPose> poses, std::string_view origin) 
         auto& [time_s, pose] = poses_[i];
         const Vec3d& t = pose.translation;
         Quaternion& q = pose.rotation;
-        for (const double v : {time_s, t.x, t.y, t.z, q.x, q.y, q.z, q.w})
-            if (!std::isfinite(v)) fail(i, "a value is not finite");
+        if (!std::isfinite(time_s)) fail(i, "time " + std::to_string(time_s) + " is not finite");
+        for (const double v : {t.x, t.y, t.z})
+            if (!(std::fabs(v) <= kMaxWorld_m))
+                fail(i, "position " + std::to_string(v) + " is not on Earth; expected metres");
         const double n = norm(q);
-        if (n < 1e-6) fail(i, "the rotation quaternion is zero");
+        if (!(std::fabs(n - 1) <= kUnitTolerance))
+            fail(i, "the rotation quaternion has the length " + std::to_string(n) + "; expected 1");
         q = {q.x / n, q.y / n, q.z / n, q.w / n};
         if (i > 0 && !(time_s > poses_[i - 1].time_s))
             fail(i, "time " + std::to_string(time_s) + " does not follow " +
