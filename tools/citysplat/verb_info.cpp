@@ -316,6 +316,7 @@ void run(const Options& o, Context& context) {
     if (!o.trajectory.empty()) trajectory = read_trajectory(o.trajectory, o.trajectory_flags.options());
     std::vector<InputSource> sources;
     if (!o.inputs.empty()) sources = expand_inputs(o.inputs, o.flags.labels());
+    if (const auto missing = missing_labels(sources)) context.warn(*missing);
     std::vector<FileReport> reports;
     std::vector<std::string> errors;
     std::string text = trajectory ? trajectory_page(o.trajectory, *trajectory) : "";
