@@ -95,7 +95,8 @@ Trajectory::Trajectory(std::vector<StampedPose> poses, std::string_view origin) 
         if (!std::isfinite(time_s)) fail(i, "time " + std::to_string(time_s) + " is not finite");
         for (const double v : {t.x, t.y, t.z})
             if (!(std::fabs(v) <= kMaxWorld_m))
-                fail(i, "position " + std::to_string(v) + " is not on Earth; expected metres");
+                fail(i, "position " + std::to_string(v) +
+                            (std::isfinite(v) ? " is not on Earth; expected metres" : " is not finite"));
         const double n = norm(q);
         if (!(std::fabs(n - 1) <= kUnitTolerance))
             fail(i, "the rotation quaternion has the length " + std::to_string(n) + "; expected 1");

@@ -48,7 +48,7 @@ TEST_CASE("a pose and its inverse cancel, and a rotation matrix gives the same q
 TEST_CASE("TUM files round-trip, and broken ones are named by line") {
     test::TempDir dir;
     const Trajectory t(
-        {{1.5, {{651000.25, 6860000.125, 35}, {}}}, {2.5, {{651001, 6860002, 35}, {0, 0, 1, 1}}}});
+        {{1.5, {{651000.25, 6860000.125, 35}, {}}}, {2.5, {{651001, 6860002, 35}, {0, 0, 0.6, 0.8}}}});
     t.write_tum(dir / "t.tum");
     const Trajectory back = Trajectory::read_tum(dir / "t.tum");
     REQUIRE(back.poses().size() == 2);
