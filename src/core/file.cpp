@@ -161,6 +161,7 @@ std::string read_text_file(const std::filesystem::path& path) {
     const File file(path, File::Mode::read);
     std::string text(file.size(), '\0');
     file.read_at(0, std::as_writable_bytes(std::span(text.data(), text.size())));
+    if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
     return text;
 }
 

@@ -65,7 +65,9 @@ class FileWriter {
 
 /// A whole file as bytes.
 std::vector<std::byte> read_file(const std::filesystem::path& path);
+/// A whole file as text, without the byte order mark that some editors put in front of UTF-8.
 std::string read_text_file(const std::filesystem::path& path);
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 /// Replaces `path` so that a crash leaves the old or the new content, never a mixture:
 /// temp in the same directory → write → fsync → rename → fsync of the directory.

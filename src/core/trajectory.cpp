@@ -1,6 +1,7 @@
 #include "core/trajectory.hpp"
 
 #include "core/error.hpp"
+#include "core/lattice.hpp"
 #include "core/math_hd.hpp"
 
 #include <algorithm>
@@ -61,6 +62,9 @@ Pose inverse(const Pose& pose) {
 
 namespace {
 
+/// Quaternions written with two decimals are this far from length 1.
+constexpr double kUnitTolerance = 0.02;
+
 double norm(const Quaternion& q) { return std::sqrt(q.x * q.x + q.y * q.y + q.z * q.z + q.w * q.w); }
 
 Quaternion slerp(const Quaternion& a, Quaternion b, double t) {
@@ -92,10 +96,14 @@ StampedPose checked(StampedPose stamped, double last_s, const PoseName& name) {
     const double time_s = stamped.time_s;
     const Vec3d& t = stamped.world_from_body.translation;
     Quaternion& q = stamped.world_from_body.rotation;
-    for (const double v : {time_s, t.x, t.y, t.z, q.x, q.y, q.z, q.w})
-        if (!std::isfinite(v)) fail("a value is not finite");
+    if (!std::isfinite(time_s)) fail("time " + std::to_string(time_s) + " is not finite");
+    for (const double v : {t.x, t.y, t.z})
+        if (!(std::fabs(v) <= kMaxWorld_m))
+            fail("position " + std::to_string(v) +
+                 (std::isfinite(v) ? " is not on Earth; expected metres" : " is not finite"));
     const double n = norm(q);
-    if (n < 1e-6) fail("the rotation quaternion is zero");
+    if (!(std::fabs(n - 1) <= kUnitTolerance))
+        fail("the rotation quaternion has the length " + std::to_string(n) + "; expected 1");
     q = {q.x / n, q.y / n, q.z / n, q.w / n};
     if (name.index > 0 && !(time_s > last_s))
         fail("time " + std::to_string(time_s) + " does not follow " + std::to_string(last_s) +

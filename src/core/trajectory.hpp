@@ -42,8 +42,8 @@ struct StampedPose {
 class Trajectory {
   public:
     Trajectory() = default;
-    /// Throws InputError naming the record when times do not increase or values are not finite; rotations are
-    /// normalised.
+    /// Throws InputError naming the record when times do not increase, a value is not finite, a position is
+    /// not on Earth, or a quaternion is more than 2 % off length 1; the others are normalised.
     explicit Trajectory(std::vector<StampedPose> poses, std::string_view origin = "trajectory");
 
     std::span<const StampedPose> poses() const { return poses_; }

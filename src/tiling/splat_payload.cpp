@@ -15,6 +15,9 @@ constexpr std::array<char, 8> kMagic{'C', 'S', 'P', 'L', 'A', 'T', 'S', '\n'};
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint32_t kBlockBytes = 64 << 10;
 
+/// Frames lie within a tile of the points, and those within kMaxWorld_m.
+constexpr auto kFurthestFrame_m = static_cast<std::int64_t>(2 * kMaxWorld_m);
+
 struct Header {
     std::array<char, 8> magic;
     std::uint32_t version, header_bytes;
@@ -59,6 +62,10 @@ Header read_header(const File& file, const std::string& what) {
         header.block_bytes != kBlockBytes)
         throw ConfigError(what + ": payload version " + std::to_string(header.version) +
                           " is not the version " + std::to_string(kVersion) + " of this citysplat");
+    for (const std::int64_t metres : {header.frame_x_m, header.frame_y_m, header.frame_z_m})
+        if (metres < -kFurthestFrame_m || metres > kFurthestFrame_m)
+            throw CorruptionError(what + ": " + file.path().string() + ": its frame is at " +
+                                  std::to_string(metres) + " m, which is not on Earth");
     return header;
 }
 

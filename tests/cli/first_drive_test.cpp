@@ -54,6 +54,9 @@ TEST_CASE("a synthetic drive goes through every verb, and the results have the k
     test::run_json({"render", city, "--along", trajectory, "--size", "160x90", "--out", dir / "model.png"},
                    {"width", "height", "seconds"});
     CHECK(std::filesystem::file_size(dir / "model.png") > 1'000);
+    // A folder that is no city is one of clouds.
+    test::run_json({"render", drive, "--along", trajectory, "--size", "160x90", "--out", dir / "cloud.png"});
+    CHECK(std::filesystem::file_size(dir / "cloud.png") > 1'000);
     for (const char* format : {"ply", "2dgs", "las"}) {
         const json exported = test::run_json(
             {"export", city, "--format", format, "--out", dir / (std::string("splats.") + format)},

@@ -103,6 +103,15 @@ TEST_CASE("info says the same as JSON, with the keys scripts rely on") {
     CHECK(j["files"].size() == 1);
 }
 
+TEST_CASE("info gives classes no names that nobody said") {
+    const TempDir dir;
+    const std::string cloud = write(dir / "a.xyz", "x y z label\n1 2 3 7\n");
+    CHECK_THAT(test::citysplat({"info", cloud}).out,
+               Contains("class 7") && Contains("--classes") && !Contains("unlabelled"));
+    CHECK_THAT(test::citysplat({"info", cloud, "--classes", "pandaset"}).out, Contains("road"));
+    CHECK(json_of(test::citysplat({"--json", "info", cloud}))["class_names"].empty());
+}
+
 TEST_CASE("info of several files names the broken one, shows the others, and fails") {
     const TempDir dir;
     test::las_image(2, 1, 10).write(dir / "good.las");

@@ -109,6 +109,9 @@ TEST_CASE("the city itself is a reference to compare with") {
     const json files = test::run_json({"compare", d.out(), "--reference", d.drive});
     const json city = test::run_json({"compare", d.out(), "--reference", d.city});
     CHECK(city["points"] == files["points"]);
+    // The city knows what its labels are called; of files alone nobody says so.
+    CHECK(city["classes"].contains("road"));
+    CHECK_FALSE(files["classes"].contains("road"));
     // Points in the city are on the lattice: a quarter of a millimetre at most.
     CHECK(city["c2c_mean_m"].get<double>() == Approx(files["c2c_mean_m"].get<double>()).margin(0.0002));
 }

@@ -49,7 +49,7 @@ TEST_CASE("TUM files round-trip, and broken ones are named by line") {
     test::TempDir dir;
     TumWriter out(dir / "t.tum");
     out.write({1.5, {{651000.25, 6860000.125, 35}, {}}});
-    out.write({2.5, {{651001, 6860002, 35}, {0, 0, 1, 1}}});
+    out.write({2.5, {{651001, 6860002, 35}, {0, 0, 0.6, 0.8}}});
     CHECK_THROWS_WITH(out.write({2.5, {}}), Catch::Contains("t.tum: pose 3") && Catch::Contains("sort"));
     out.finish();
     const Trajectory back = Trajectory::read_tum(dir / "t.tum");

@@ -85,6 +85,21 @@ TEST_CASE("a KITTI sequence is its scans with pose, time and labels") {
     CHECK_THROWS_WITH(expand_inputs(arguments), Contains("scan 3") && Contains("3 poses"));
 }
 
+TEST_CASE("scans without labels in a KITTI sequence that has some are counted") {
+    test::TempDir dir;
+    write_text(dir / "seq/velodyne/000000.bin", std::string(16, '\0'));
+    write_text(dir / "seq/velodyne/000001.bin", std::string(16, '\0'));
+    write_text(dir / "seq/poses.txt", "1 0 0 0 0 1 0 0 0 0 1 0\n1 0 0 1 0 1 0 0 0 0 1 0\n");
+    const std::vector<std::string> arguments{(dir / "seq").string()};
+    CHECK_FALSE(missing_labels(expand_inputs(arguments)));
+    write_text(dir / "seq/labels/000000.label", std::string(4, '\0'));
+    const auto missing = missing_labels(expand_inputs(arguments));
+    REQUIRE(missing);
+    CHECK_THAT(*missing, Contains("1 of 2") && Contains("velodyne/000001.bin"));
+    write_text(dir / "seq/labels/000001.label", std::string(4, '\0'));
+    CHECK_FALSE(missing_labels(expand_inputs(arguments)));
+}
+
 TEST_CASE("labels are found by the name of the cloud") {
     test::TempDir dir;
     test::las_image(2, 0, 2).write(dir / "a.las");

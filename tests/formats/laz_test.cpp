@@ -8,6 +8,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <fstream>
 #include <thread>
 
 using namespace citysplat;
@@ -163,6 +164,25 @@ TEST_CASE("a chunk that claims more points than it holds ends in an error, not i
     file->read_block(0, b);
     CHECK(b.size() + b.damaged == 50'000);
     CHECK(b.damaged == 50'000);
+}
+
+TEST_CASE("a decoder takes little address space, which some machines limit") {
+    if (skipped()) return;
+    const auto mapped_bytes = [] {
+        std::size_t pages = 0;
+        std::ifstream("/proc/self/statm") >> pages;
+        return pages * 4096;
+    };
+    test::TempDir dir;
+    const auto file = open_point_file(laz_image(5).write(dir / "a.laz"));
+    const std::size_t before = mapped_bytes();
+    std::size_t during = 0;
+    std::thread([&] {
+        PointBatch b;
+        file->read_block(0, b);
+        during = mapped_bytes();
+    }).join();
+    CHECK(during < before + (std::size_t{512} << 20));
 }
 
 TEST_CASE("threads decode good and bad chunks side by side") {

@@ -88,6 +88,14 @@ std::string extra_field(const std::string& name, int type) {
     return d;
 }
 
+/// A 16-bit field that is to be multiplied.
+std::string scaled_field(const std::string& name, double scale) {
+    std::string d = extra_field(name, 3);
+    d[3] = 8;
+    std::memcpy(d.data() + 112, &scale, sizeof scale);
+    return d;
+}
+
 std::string u16s(std::initializer_list<int> values) {
     std::string out;
     for (const int v : values) out += static_cast<char>(v & 255), out += static_cast<char>(v >> 8);
@@ -123,6 +131,9 @@ std::vector<Case> las_cases() {
             {"11 points", "28 bytes", "byte 227", "ends after 10"}),
         las("counts that disagree", modern().set<std::uint32_t>(107, 7),
             {"byte 247", "10", "legacy count 7"}),
+        las("fewer points in all than by return",
+            old().set<std::uint32_t>(107, 9).set<std::uint32_t>(111, 10),
+            {"byte 107", "9", "10 counted by return"}),
         las("impossible record length", old().set<std::uint16_t>(105, 27), {"byte 105", "27", "at least 28"}),
         las("unknown point format", old().set<std::uint8_t>(104, 11), {"byte 104", "11", "expected 0 to 10"}),
         las("point format newer than the version", las_image(3, 6, 10), {"byte 104", "6", "1.3", "1.4"}),
@@ -145,6 +156,16 @@ std::vector<Case> las_cases() {
             {"\"odd\"", "99", "expected 0 to 30"}),
         las("extra bytes record of odd length", with({"LASF_Spec", 4, std::string(100, 'x')}),
             {"byte 429", "100", "multiple of 192"}),
+        las("extra bytes with a scale of NaN", with({"LASF_Spec", 4, scaled_field("label", kNan)}, 2),
+            {"\"label\"", "scale nan", "finite"}),
+        las("extra bytes whose label is no whole number",
+            with({"LASF_Spec", 4, scaled_field("label", 0.5)}, 2).set<std::uint16_t>(375 + 54 + 192 + 30, 3),
+            {"point 0", "\"label\"", "0 to 65534"}),
+        las("GeoTIFF directory that is cut off", with({"LASF_Projection", 34735, "1234567"}),
+            {"byte 429", "7 bytes", "at least 8"}),
+        las("GeoTIFF key in an unknown record",
+            with({"LASF_Projection", 34735, u16s({1, 1, 0, 1, 3072, 12345, 1, 0})}),
+            {"byte 429", "key 3072", "record 12345", "34737"}),
         las("GeoTIFF directory that claims more keys than it has",
             with({"LASF_Projection", 34735, u16s({1, 1, 0, 500})}), {"byte 429", "500 keys", "room for 0"}),
         las("GeoTIFF key that points nowhere",
@@ -243,6 +264,13 @@ std::vector<Case> ply_cases() {
             {"no column \"z\"", "x, y"}),
         ply("unknown format", "ply\nformat text 1.0\nend_header\n", {"line 2", "\"text\"", "expected ascii"}),
         ply("unknown property type", ascii + "property quad x\nend_header\n", {"line 4", "\"quad\""}),
+        ply("future version", "ply\nformat ascii 2.0\n", {"line 2", "2.0", "expected 1.0"}),
+        ply("two formats", ascii + "format ascii 1.0\n", {"line 4", "second \"format\""}),
+        ply("vertices twice", ascii + xyz + "element vertex 2\n", {"line 7", "\"vertex\"", "twice"}),
+        ply("more text than vertices", ascii + xyz + "end_header\n1 2 3\n4 5 6\n",
+            {"claims 1 points", "byte 106", "--salvage"}),
+        ply("more bytes than vertices", binary + xyz + "end_header\n" + std::string(36, '\x40'),
+            {"claims 2 points", "1 more", "byte 139", "--salvage"}),
         ply("bytes in the other order", swapped, {"big-endian", "header"}),
         ply("truncated last vertex", binary + xyz + "end_header\n" + std::string(20, 'x'),
             {"2 points", "12 bytes", "ends after 1"}),
@@ -260,6 +288,11 @@ std::vector<Case> other_cases() {
     return {
         {"PCD of width 0", "bad.pcd", pcd("WIDTH 0\nHEIGHT 1\nPOINTS 5\nDATA ascii\n"), {"POINTS 5", "is 0"}},
         {"PCD without a header", "bad.pcd", "1 2 3\n4 5 6\n", {"line 1", "\"1\"", "PCD header"}},
+        {"PCD of a future version", "bad.pcd", "VERSION 1.0\n", {"line 1", "1.0", "expected 0.5 to 0.7"}},
+        {"PCD with more points than it claims",
+         "bad.pcd",
+         pcd("WIDTH 1\nHEIGHT 1\nPOINTS 1\nDATA ascii\n1 2 3\n4 5 6\n"),
+         {"claims 1 points", "more follow", "--salvage"}},
         {"PCD whose size overflows",
          "bad.pcd",
          pcd("WIDTH 18446744073709551615\nHEIGHT 16\nDATA binary\n"),
@@ -278,6 +311,15 @@ std::vector<Case> other_cases() {
          std::string(30, '\0'),
          {"30 bytes", "16 bytes", "--salvage"}},
         {"text with a word among the numbers", "bad.xyz", "1 2 3\n4 five 6\n", {"line 2", "five"}},
+        {"text with decimal commas", "bad.xyz", "1,5;2,5;3,5\n", {"line 1", "decimal commas"}},
+        {"text with decimal commas and blanks", "bad.xyz", "1,5 2,5 3,5\n", {"line 1", "decimal commas"}},
+        {"text with an empty column", "bad.csv", "1,,3,4\n", {"line 1", "empty"}},
+        {"text with carriage returns alone", "bad.xyz", "1 2 3\r4 5 6\r", {"line 1", "carriage return"}},
+        {"text that begins with 1e400", "bad.xyz", "1e400 2 3\n", {"line 1", "1e400", "representable"}},
+        {"text of one long word", "bad.xyz", std::string(100000, 'a') + "\n", {"no column \"x\"", "…"}},
+        {"text without lines", "bad.xyz", "# nothing\n", {"no line"}},
+        {"PTS that claims more points than it has", "bad.pts", "3\n1 2 3\n", {"line 1", "3 points", "has 1"}},
+        {"PTS that claims fewer points than it has", "bad.pts", "1\n1 2 3\n4 5 6\n", {"1 points", "has 2"}},
         {"text with a short line", "bad.xyz", "1 2 3\n4 5\n", {"line 2", "2 numbers", "expected 3"}},
     };
 }
@@ -405,8 +447,14 @@ TEST_CASE("broken trajectories are named by pose or line") {
     for (int i = 0; i < 50; ++i)
         drive += std::to_string(i < 25 ? i : i + 600) + " " + std::to_string(10 * i) + " 0 0 0 0 0 1\n";
     CHECK_THAT(message("gap", drive), Contains("poses 25 and 26") && Contains("601") && Contains("hole"));
-    CHECK_THAT(message("nan", "1 0 0 nan 0 0 0 1\n"), Contains("line 1") || Contains("pose 1"));
-    CHECK_THAT(message("rotation", "1 0 0 0 0 0 0 0\n2 0 0 0 0 0 0 1\n"),
-               Contains("pose 1") || Contains("line 1"));
+    CHECK_THAT(message("nan", "1 0 0 nan 0 0 0 1\n"), Contains("pose 1") && Contains("nan"));
+    CHECK_THAT(message("far", "1 1e12 0 0 0 0 0 1\n"), Contains("pose 1") && Contains("not on Earth"));
+    for (const char* w : {"0", "5"})
+        CHECK_THAT(message("rotation", std::string("1 0 0 0 0 0 0 ") + w + "\n2 0 0 0 0 0 0 1\n"),
+                   Contains("pose 1") && Contains(w) && Contains("expected 1"));
+    CHECK_THAT(message("angle", "time,x,y,z,heading_deg\n1,0,0,0,1e99\n"),
+               Contains("line 2") && Contains("heading") && Contains("1000 turns"));
+    CHECK_THAT(message("twice", "time,x,X,y,z,heading_deg\n1,0,0,0,0,90\n"),
+               Contains("line 1") && Contains("\"X\" is there twice"));
     CHECK_THAT(message("sbet.out", std::string(271, '\x01')), Contains("271 bytes") && Contains("136"));
 }

@@ -308,6 +308,12 @@ TEST_CASE("text files: names on top, or by number of columns, or as told") {
     CHECK(named.label[0] == 6);
     CHECK(named.gps_time[0] == 1.5);
     CHECK(read_one(write(dir / "b.txt", "//X Y Z Intensity\n1 2 3 255\n")).intensity[0] == 65535);
+    CHECK(read_one(write(dir / "b.xyz", "# x y z label\n1 2 3 4\n")).label[0] == 4);
+    CHECK(read_one(write(dir / "c.csv", "\xef\xbb\xbfx;y;z\r\n1; 2; 3;\r\n")).z[0] == 3);
+    CHECK(read_one(write(dir / "c.xyz",
+                         "\xef\xbb\xbf"
+                         "1, 2,\t3\n"))
+              .x[0] == 1);
     CHECK(read_one(write(dir / "c.pts", "2\n1 2 3 4 5 6 7\n1 2 3 4 5 6 7\n")).size() == 2);
     ReadOptions options;
     options.text_columns = "label x y z t";

@@ -59,6 +59,16 @@ TEST_CASE("the format of a trajectory is found by its content") {
     CHECK_THROWS_WITH(read_trajectory(dir / "comments"), Contains("no poses"));
 }
 
+TEST_CASE("a byte order mark in front of a trajectory is no part of it") {
+    test::TempDir dir;
+    write_text(dir / "tum",
+               "\xef\xbb\xbf"
+               "1 10 20 30 0 0 0 1\n");
+    CHECK(read_trajectory(dir / "tum").begin_s() == 1);
+    write_text(dir / "csv", "\xef\xbb\xbftime,x,y,z,yaw_deg\n1,2,3,4,0\n");
+    CHECK(read_trajectory(dir / "csv").begin_s() == 1);
+}
+
 TEST_CASE("CSV headings are compass angles, yaw is mathematical, units come from names or options") {
     test::TempDir dir;
     write_text(

@@ -1,6 +1,8 @@
 /// Writes the seeds of the fuzz targets: make_fuzz_seeds tests/fuzz/corpus
 #include "core/class_map.hpp"
+#include "core/formats/laz/laslib.hpp"
 #include "core/formats/point_sink.hpp"
+#include "core/rng_hd.hpp"
 #include "formats/laz_image.hpp"
 #include "sim/sensor.hpp"
 #include "temp_dir.hpp"
@@ -73,6 +75,27 @@ void point_files() {
     text("text", "names", "x,y,z,label\n1,2,3,4\n5,6,7,8\n");
     text("text", "plain", "# c\n1 2 3\n4 5 6\n");
     text("text", "pts", "1\n1 2 3 4 5 6 7\n");
+}
+
+/// Twenty points whose every byte behind the coordinates is random, with two extra bytes each.
+test::LasImage rough_points(int format) {
+    constexpr std::uint32_t kPoints = 20;
+    test::LasImage image = test::las_image(format >= 6 ? 4 : 3, format, kPoints, 2);
+    const std::size_t record = formats::kLasRecordBytes[static_cast<std::size_t>(format)] + 2u;
+    const std::size_t times = format == 0 || format == 2 ? record : format >= 6 ? 22 : 20;
+    for (std::size_t i = 0; i < kPoints * record; ++i)
+        if (i % record >= 12 && (i % record < times || i % record >= times + 8))
+            image.bytes[image.points_offset() + i] = static_cast<std::byte>(rng::bits(7, i));
+    return image;
+}
+
+/// LAZ with points that the decoder has to work for. Written by LASlib; without it the old ones stay.
+void compressed_files() {
+    if (!formats::laslib_available()) return;
+    for (const int format : {0, 1, 2, 3, 6, 7, 8, 9, 10})
+        fs::rename(formats::replace_by_laz(
+                       rough_points(format).write(at("laz", "format" + std::to_string(format) + ".las"))),
+                   at("laz", "format" + std::to_string(format)));
 }
 
 /// A city with one generation of one tile and one input: its catalog and the record of the generation.
@@ -162,6 +185,7 @@ int main(int argc, char** argv) {
     fs::create_directories(argv[1]);
     fs::current_path(argv[1]);
     point_files();
+    compressed_files();
     other_inputs();
     city_files();
 }

@@ -1,7 +1,8 @@
 /// How fast point files are read, against a plain read of the same bytes in the same run, and per second of
-/// processor time, which a busy machine does not distort.
+/// processor time, which a busy machine does not distort. With LASlib also the same points as LAZ.
 ///   bench_las [million points] [file.las|laz …]
 #include "core/file.hpp"
+#include "core/formats/laz/laslib.hpp"
 #include "core/formats/point_file.hpp"
 #include "core/formats/point_sink.hpp"
 #include "core/rng_hd.hpp"
@@ -67,9 +68,10 @@ double read_points(const PointFile& file, int threads, std::uint64_t& points) {
     return seconds;
 }
 
-void measure(const std::filesystem::path& path) {
+void measure(const std::filesystem::path& path, ReadOptions::Reader reader = ReadOptions::Reader::automatic) {
     ReadOptions options;
     options.units = ReadOptions::Units::as_is;
+    options.reader = reader;
     const auto file = open_point_file(path, options);
     std::printf("%s: %s\n", path.filename().c_str(), file->info().format.c_str());
     for (const int threads : {1, 2}) {
@@ -119,6 +121,13 @@ int main(int argc, char** argv) {
     std::printf("writing %zu M points, making them included: %.1f Mpts/s\n", millions,
                 static_cast<double>(millions) / writing);
     measure(path);
+    if (formats::laslib_available()) {
+        // The same points compressed, by our decoder and by LASlib's, which is the one to be compared with.
+        const auto laz = formats::replace_by_laz(path);
+        measure(laz, ReadOptions::Reader::native);
+        measure(laz, ReadOptions::Reader::laslib);
+        std::filesystem::remove(laz);
+    }
     std::filesystem::remove(path);
     for (int i = 2; i < argc; ++i) measure(argv[i]);
 }

@@ -101,12 +101,14 @@ Recipe recipe_of(const BuildFlags& flags) {
     return recipe;
 }
 
-std::vector<tiling::BuildInput> inputs_of(const BuildFlags& flags) {
+std::vector<tiling::BuildInput> inputs_of(const BuildFlags& flags, const Context& context) {
     std::vector<tiling::BuildInput> inputs;
     if (flags.inputs.empty()) return inputs;
     const ReadOptions options = flags.reading.read_options();
     const TrajectoryOptions trajectory = flags.trajectory_reading.options();
-    for (const InputSource& source : expand_inputs(flags.inputs, flags.reading.labels()))
+    const std::vector<InputSource> sources = expand_inputs(flags.inputs, flags.reading.labels());
+    if (const auto missing = missing_labels(sources)) context.warn(*missing);
+    for (const InputSource& source : sources)
         inputs.push_back({source.path, flags.trajectory, reading_of(source, options, trajectory)});
     return inputs;
 }
@@ -230,7 +232,7 @@ void run(Context& context, const BuildFlags& flags) {
     keep_memory_between_tiles();
     Recipe recipe = recipe_of(flags);
     tiling::BuildOptions options;
-    options.inputs = inputs_of(flags);
+    options.inputs = inputs_of(flags, context);
     options.open = [](const fs::path& path, const std::string& reading) {
         return open_point_file(path, read_options_from(reading));
     };

@@ -24,7 +24,7 @@ namespace {
 
 struct CompareFlags {
     std::vector<std::string> simulated, reference;
-    std::string truth, city, classes = "synthetic", resident = "2G";
+    std::string truth, city, classes, resident = "2G";
     std::uint64_t coverage_rays = 1000000;
 };
 
@@ -123,11 +123,23 @@ std::vector<sim::OpenCloud> openers_of(const std::vector<InputSource>& sources) 
     return clouds;
 }
 
+bool is_city(const std::vector<std::string>& arguments) {
+    return arguments.size() == 1 && tiling::CityPaths(arguments[0]).is_city();
+}
+
 /// Point files, or the points a city was made from.
 std::vector<sim::OpenCloud> reference_clouds(const std::vector<std::string>& arguments) {
-    if (arguments.size() == 1 && tiling::CityPaths(arguments[0]).is_city())
-        return {[city = arguments[0]] { return tiling::open_city_cloud(city); }};
+    if (is_city(arguments)) return {[city = arguments[0]] { return tiling::open_city_cloud(city); }};
     return openers_of(expand_inputs(arguments));
+}
+
+/// What the labels are called: as told, as in the city that is part of the comparison, as in the synthetic
+/// city when its truth is; else they are numbers.
+ClassMap class_names(const CompareFlags& f) {
+    if (!f.classes.empty()) return ClassMap::load(f.classes);
+    if (!f.city.empty()) return tiling::CityReader(f.city).classes();
+    if (is_city(f.reference)) return tiling::CityReader(f.reference[0]).classes();
+    return f.truth.empty() ? ClassMap() : ClassMap::load("synthetic");
 }
 
 void run(Context& context, const CompareFlags& f) {
@@ -136,7 +148,7 @@ void run(Context& context, const CompareFlags& f) {
     if (f.reference.empty() && f.truth.empty()) throw UsageError("compare needs --reference or --truth");
     std::optional<tiling::CityReader> city;
     if (!f.city.empty()) city.emplace(f.city);
-    const ClassMap classes = city ? city->classes() : ClassMap::load(f.classes);
+    const ClassMap classes = class_names(f);
     Report report(classes);
     std::optional<synth::Truth> truth;  // before the long work: what is missing is said at once
     if (!f.truth.empty()) truth.emplace(synth::Truth::load(f.truth));
@@ -183,7 +195,8 @@ void add_compare(CLI::App& app, Context& context) {
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
         ->capture_default_str()
         ->type_name("N");
-    verb.add_option("--classes", f.classes, "class map with the names (default with --city: its own)")
+    verb.add_option("--classes", f.classes,
+                    "class map with the names (default: the city's own, or synthetic with --truth)")
         ->capture_default_str();
     verb.add_option("--resident", f.resident, "memory for tiles")->capture_default_str()->type_name("SIZE");
     verb.footer("Example: citysplat compare scans --reference 'drive/*.las' --truth drive --city city");

@@ -106,7 +106,7 @@ void add_classes(nlohmann::json& j, const Contents& contents, const ClassMap& ma
     j["classes"] = j["class_names"] = nlohmann::json::object();
     for (const auto& [label, count] : contents.classes) {
         j["classes"][std::to_string(label)] = count;
-        j["class_names"][std::to_string(label)] = map.at(label).name;
+        if (!map.classes().empty()) j["class_names"][std::to_string(label)] = map.at(label).name;
     }
 }
 
@@ -237,11 +237,13 @@ std::string page(const FileReport& r) {
     std::string columns;
     for (const auto& name : i.columns) columns += (columns.empty() ? "" : " ") + name;
     if (!columns.empty()) line(out, "columns", columns);
+    const bool named = !r.map.classes().empty();
     for (const auto& [label, count] : c.classes)
         line(out, "class " + std::to_string(label),
              format_count(count) + "  (" +
-                 fixed(100 * static_cast<double>(count) / static_cast<double>(c.points), 1) + " %)  " +
-                 r.map.at(label).name);
+                 fixed(100 * static_cast<double>(count) / static_cast<double>(c.points), 1) + " %)" +
+                 (named ? "  " + r.map.at(label).name : ""));
+    if (!named && !c.classes.empty()) line(out, "note", "--classes says what the classes are called");
     for (const auto& note : i.notes) line(out, "note", note);
     return out;
 }
@@ -316,6 +318,7 @@ void run(const Options& o, Context& context) {
     if (!o.trajectory.empty()) trajectory = read_trajectory(o.trajectory, o.trajectory_flags.options());
     std::vector<InputSource> sources;
     if (!o.inputs.empty()) sources = expand_inputs(o.inputs, o.flags.labels());
+    if (const auto missing = missing_labels(sources)) context.warn(*missing);
     std::vector<FileReport> reports;
     std::vector<std::string> errors;
     std::string text = trajectory ? trajectory_page(o.trajectory, *trajectory) : "";

@@ -3,6 +3,7 @@
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
+#include "core/formats/input_list.hpp"
 #include "core/formats/trajectory_file.hpp"
 #include "core/math_hd.hpp"
 #include "sim/render.hpp"
@@ -24,7 +25,7 @@ namespace {
 constexpr double kRadPerDeg = exact::kPi / 180;
 
 struct RenderFlags {
-    std::vector<std::filesystem::path> inputs;
+    std::vector<std::string> inputs;
     std::string out, shade = "class", size = "1280x720", resident = "2G", trajectory, classes = "synthetic";
     std::vector<double> pose, eye, look_at, offset{0, 0, 0, 0, 0, 0};
     double time_s = 0.5, fov_deg = 75;
@@ -78,6 +79,12 @@ Camera camera_from(const RenderFlags& f) {
     return camera;
 }
 
+std::vector<std::filesystem::path> clouds_of(const std::vector<std::string>& inputs) {
+    std::vector<std::filesystem::path> paths;
+    for (const InputSource& source : expand_inputs(inputs)) paths.push_back(source.path);
+    return paths;
+}
+
 void run(Context& context, RenderFlags f) {
     const Stopwatch watch;
     const Camera camera = camera_from(f);
@@ -85,11 +92,11 @@ void run(Context& context, RenderFlags f) {
     f.options.edges = !f.no_edges;
     f.options.budget_bytes = parse_bytes(f.resident, "--resident");
     sim::RenderReport report;
-    const bool is_city = f.inputs.size() == 1 && std::filesystem::is_directory(f.inputs[0]);
+    const bool is_city = f.inputs.size() == 1 && tiling::CityPaths(f.inputs[0]).is_city();
     const auto picture = [&]() -> Picture {
         if (!is_city)
-            return sim::render_points(f.inputs, ClassMap::load(f.classes), camera, f.options, f.point_px,
-                                      context.cancel(), report);
+            return sim::render_points(clouds_of(f.inputs), ClassMap::load(f.classes), camera, f.options,
+                                      f.point_px, context.cancel(), report);
         const tiling::CityReader city(f.inputs[0]);
         const auto tracer = sim::make_embree_tracer();
         return sim::render(city, *tracer, camera, f.options, context.cancel(), context.progress(), report);
@@ -114,7 +121,7 @@ void add_render(CLI::App& app, Context& context) {
     RenderFlags& f = *flags;
     CLI::App& verb = *app.add_subcommand("render", "a picture of a city, or of cloud files");
     verb.fallthrough();
-    verb.add_option("input", f.inputs, "a city, or point files")->required();
+    verb.add_option("input", f.inputs, "a city, or clouds: files, folders, patterns or @lists")->required();
     verb.add_option("--out", f.out, "PNG file to write")->required();
     verb.add_option("--size", f.size, "picture size")->capture_default_str()->type_name("WxH");
     verb.add_option("--pose", f.pose,

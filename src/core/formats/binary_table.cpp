@@ -74,6 +74,15 @@ std::uint64_t records_inside(const File& file, const BinaryTable& table, bool sa
     return present;
 }
 
+void refuse_more_records(const File& file, const BinaryTable& table, bool salvage) {
+    const std::uint64_t end = table.offset + table.records * table.stride;
+    const std::uint64_t more = (file.size() - end) / table.stride;
+    if (salvage || more == 0) return;
+    throw InputError(file.path().string() + ": claims " + std::to_string(table.records) + " points of " +
+                     std::to_string(table.stride) + " bytes, but " + std::to_string(more) +
+                     " more fit behind them at byte " + std::to_string(end) + "; --salvage leaves them out");
+}
+
 void inspect_first_records(const File& file, const BinaryTable& table, TableDecoder& decoder) {
     const std::uint64_t count = std::min(table.records, kBlockRecords);
     if (count == 0) return;

@@ -25,5 +25,8 @@ std::unique_ptr<PointFile> make_binary_table_file(File file, const BinaryTable& 
 /// How many of `records` records of `stride` bytes at `offset` are inside the file. Fewer is an InputError
 /// unless `salvage`.
 std::uint64_t records_inside(const File& file, const BinaryTable& table, bool salvage);
+/// Throws InputError when the file goes on for a whole record or more behind the last, unless under salvage.
+/// Requires what records_inside() made sure of.
+void refuse_more_records(const File& file, const BinaryTable& table, bool salvage);
 
 }  // namespace citysplat::formats

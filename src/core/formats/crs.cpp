@@ -245,7 +245,7 @@ bool same_crs(const std::string& a, const std::string& b) {
 Vec3d Crs::scale_to_deliver(const ReadOptions& options, const std::string& file_name) {
     if (options.units == ReadOptions::Units::as_is) return {1, 1, 1};
     if (geographic || metres_per_unit == 0)
-        throw InputError(file_name + ": coordinates are in degrees (" + name +
+        throw InputError(file_name + ": coordinates are in degrees (" + (name.empty() ? text : name) +
                          "); reproject the file to a projected system in metres first");
     const bool metres = metres_per_unit == 1.0 && vertical_metres_per_unit == 1.0;
     if (!metres && options.units == ReadOptions::Units::refuse)

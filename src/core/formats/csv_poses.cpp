@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace citysplat::formats {
 
@@ -63,12 +64,13 @@ struct CsvLayout {
     std::size_t columns = 0;
 
     bool has(PoseRole role) const { return column[role] >= 0; }
+    bool has_quaternion() const { return has(kQx) && has(kQy) && has(kQz) && has(kQw); }
 };
 
 void find_role(std::size_t role, const std::vector<std::string>& names, const TrajectoryOptions& options,
-               CsvLayout& layout) {
+               const std::string& where, CsvLayout& layout) {
     const auto given = options.columns.find(std::string(kNames[role].role));
-    for (std::size_t c = 0; c < names.size() && layout.column[role] < 0; ++c) {
+    for (std::size_t c = 0; c < names.size(); ++c) {
         std::string name = lower(names[c]);
         double factor = options.angles == TrajectoryOptions::AngleUnit::degrees   ? kDegree
                         : options.angles == TrajectoryOptions::AngleUnit::radians ? 1.0
@@ -82,6 +84,11 @@ void find_role(std::size_t role, const std::vector<std::string>& names, const Tr
                                ? names[c] == given->second
                                : std::find(known.begin(), known.end(), name) != known.end();
         if (!match) continue;
+        if (const int before = layout.column[role]; before >= 0) {
+            if (lower(names[static_cast<std::size_t>(before)]) == lower(names[c]))
+                throw InputError(where + ": the column \"" + names[c] + "\" is there twice");
+            continue;  // the first name found wins
+        }
         layout.column[role] = static_cast<int>(c);
         layout.factor[role] = angle ? factor : 1.0;
     }
@@ -96,12 +103,12 @@ CsvLayout layout_of(const std::string& line, const TrajectoryOptions& options, c
     for (const auto& [role, name] : options.columns)
         if (std::find(names.begin(), names.end(), name) == names.end())
             throw InputError(where + ": no column \"" + name + "\" for " + role + " in \"" + line + "\"");
-    for (std::size_t role = 0; role < kPoseRoles; ++role) find_role(role, names, options, layout);
+    for (std::size_t role = 0; role < kPoseRoles; ++role) find_role(role, names, options, where, layout);
     for (const PoseRole role : {kTime, kX, kY, kZ})
         if (!layout.has(role))
             throw InputError(where + ": no column for " + std::string(kNames[role].role) + " in \"" + line +
                              "\"");
-    const bool quaternion = layout.has(kQx) && layout.has(kQy) && layout.has(kQz) && layout.has(kQw);
+    const bool quaternion = layout.has_quaternion();
     if (!quaternion && !layout.has(kYaw) && !layout.has(kHeading))
         throw InputError(where + ": no rotation in \"" + line + "\"; expected qx qy qz qw, yaw or heading");
     for (const PoseRole role : {kRoll, kPitch, kYaw, kHeading})
@@ -112,18 +119,25 @@ CsvLayout layout_of(const std::string& line, const TrajectoryOptions& options, c
     return layout;
 }
 
-Pose pose_of(const CsvLayout& layout, const std::vector<double>& row) {
+Pose pose_of(const CsvLayout& layout, const std::vector<double>& row, const std::string& where) {
     const auto value = [&](PoseRole role) {
         return layout.has(role) ? row[static_cast<std::size_t>(layout.column[role])] * layout.factor[role]
                                 : 0.0;
     };
+    const auto angle = [&](PoseRole role) {
+        constexpr double kMost_rad = 2000 * exact::kPi;  // headings that are not wrapped count whole turns
+        if (!(std::fabs(value(role)) <= kMost_rad))
+            throw InputError(where + ": " + std::string(kNames[role].role) + " " +
+                             std::to_string(value(role)) + " rad is no angle; expected at most 1000 turns");
+        return value(role);
+    };
     Pose pose{{value(kX), value(kY), value(kZ)}, {}};
-    if (layout.has(kQw))
+    if (layout.has_quaternion())
         pose.rotation = {value(kQx), value(kQy), value(kQz), value(kQw)};
     else if (layout.has(kHeading))
-        pose.rotation = from_heading(value(kHeading), value(kPitch), value(kRoll));
+        pose.rotation = from_heading(angle(kHeading), angle(kPitch), angle(kRoll));
     else
-        pose.rotation = from_yaw_pitch_roll(value(kYaw), value(kPitch), value(kRoll));
+        pose.rotation = from_yaw_pitch_roll(angle(kYaw), angle(kPitch), angle(kRoll));
     return pose;
 }
 
@@ -151,7 +165,7 @@ std::vector<StampedPose> read_csv_poses(const std::filesystem::path& path, const
         if (got != layout->columns)
             throw InputError(where + ": " + std::to_string(got) + " numbers; the header names " +
                              std::to_string(layout->columns) + " columns");
-        poses.push_back({row[static_cast<std::size_t>(layout->column[kTime])], pose_of(*layout, row)});
+        poses.push_back({row[static_cast<std::size_t>(layout->column[kTime])], pose_of(*layout, row, where)});
     }
     return poses;
 }

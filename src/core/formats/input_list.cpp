@@ -169,4 +169,18 @@ std::vector<InputSource> expand_inputs(std::span<const std::string> arguments, c
     return sources;
 }
 
+std::optional<std::string> missing_labels(std::span<const InputSource> sources) {
+    std::size_t missing = 0;
+    const InputSource* first = nullptr;
+    for (const auto& source : sources) {
+        const fs::path labels = source.path.parent_path().parent_path() / "labels";
+        if (!source.world_from_sensor || !source.labels.empty() || !fs::is_directory(labels)) continue;
+        if (missing++ == 0) first = &source;
+    }
+    if (!first) return std::nullopt;
+    return std::to_string(missing) + " of " + std::to_string(sources.size()) +
+           " clouds have no label file, though their KITTI sequence has labels; the first is " +
+           first->path.string();
+}
+
 }  // namespace citysplat

@@ -36,4 +36,7 @@ struct InputSource {
 std::vector<InputSource> expand_inputs(std::span<const std::string> arguments,
                                        const std::filesystem::path& labels = {});
 
+/// How many scans lack labels in KITTI sequences that have some, for a warning; none when none does.
+std::optional<std::string> missing_labels(std::span<const InputSource> sources);
+
 }  // namespace citysplat

@@ -62,7 +62,10 @@ GeoKeys read_geo_keys(const LasHeader& h, const LasVlr& directory, const std::st
                          what);
     };
     GeoKeys keys;
-    if (directory.payload.size() < 8) return keys;
+    if (directory.payload.empty()) return keys;  // some writers leave the record empty
+    if (directory.payload.size() < 8)
+        fail("the directory is cut off: " + std::to_string(directory.payload.size()) +
+             " bytes; expected at least 8");
     const std::byte* raw = directory.payload.data();
     const std::size_t count = load_le<std::uint16_t>(raw + 6);
     if (count > directory.payload.size() / 8 - 1)
@@ -75,7 +78,10 @@ GeoKeys read_geo_keys(const LasHeader& h, const LasVlr& directory, const std::st
         const std::uint16_t id = u16(0), location = u16(1), n = u16(2), value = u16(3);
         if (location == 0) take_key(keys, id, value);
         const LasVlr* target = location == kGeoDoubles ? doubles : location == kGeoAscii ? ascii : nullptr;
-        if (location != kGeoDoubles && location != kGeoAscii) continue;
+        if (location == 0 || location == kGeoKeys) continue;
+        if (location != kGeoDoubles && location != kGeoAscii)
+            fail("key " + std::to_string(id) + " points at record " + std::to_string(location) +
+                 "; expected 0, 34735, 34736 or 34737");
         const std::size_t item = location == kGeoDoubles ? 8 : 1;
         if (!target || !fits(value * item, n * item, target->payload.size()))
             fail("key " + std::to_string(id) + " points at items " + std::to_string(value) + " to " +

@@ -72,7 +72,7 @@ void read_layout(const File& file, const std::byte* raw, std::uint64_t size, Las
                        std::to_string(h.point_format) + " needs at least " + std::to_string(least));
 }
 
-void read_counts(const File& file, const std::byte* raw, LasHeader& h) {
+void read_counts(const File& file, const std::byte* raw, bool salvage, LasHeader& h) {
     const std::uint32_t legacy = load_le<std::uint32_t>(raw + 107);
     h.points = legacy;
     for (std::size_t i = 0; i < 5; ++i) h.points_by_return[i] = load_le<std::uint32_t>(raw + 111 + 4 * i);
@@ -86,6 +86,12 @@ void read_counts(const File& file, const std::byte* raw, LasHeader& h) {
     }
     std::uint64_t sum = 0;
     for (const std::uint64_t n : h.points_by_return) sum = checked_add(sum, n).value_or(UINT64_MAX);
+    const auto bytes_by_return = checked_multiply(sum, h.record_bytes);
+    const bool room = bytes_by_return && fits(h.points_offset, *bytes_by_return, file.size());
+    if (sum > h.points && room && !h.compressed && !salvage)
+        fail(file, "byte " + std::string(h.version_minor >= 4 ? "247" : "107") + ": number of points " +
+                       std::to_string(h.points) + " disagrees with the " + std::to_string(sum) +
+                       " counted by return, which the file has room for; --salvage reads the former");
     if (sum != 0 && sum != h.points)
         h.notes.push_back("the header counts " + std::to_string(sum) + " points by return, but " +
                           std::to_string(h.points) + " in all");
@@ -155,7 +161,9 @@ void read_vlr_chain(const File& file, std::uint64_t at, std::uint64_t end, std::
     std::byte raw[kEvlrBytes];
     for (std::uint32_t i = 0; i < count; ++i) {
         const auto where = [&] { return kind + std::to_string(i + 1) + " at byte " + std::to_string(at); };
-        if (!fits(at, head, end)) fail(file, where() + " does not fit before byte " + std::to_string(end));
+        if (!fits(at, head, end))
+            fail(file, where() + " of " + std::to_string(count) + " does not fit before byte " +
+                           std::to_string(end));
         file.read_at(at, {raw, static_cast<std::size_t>(head)});
         LasVlr v = parse_vlr(raw, at, extended);
         if (!fits(v.offset, v.length, end))
@@ -213,6 +221,9 @@ void read_extra_fields(const File& file, LasHeader& h) {
         field.bytes = extra_field_bytes(type, options);
         if (type != 0 && (options & 8)) field.scale = load_le<double>(raw + 112);
         if (type != 0 && (options & 16)) field.offset = load_le<double>(raw + 136);
+        if (!std::isfinite(field.scale) || field.scale == 0 || !std::isfinite(field.offset))
+            fail(file, "extra bytes \"" + field.name + "\": scale " + number(field.scale) + ", offset " +
+                           number(field.offset) + "; expected finite numbers and a scale other than 0");
         at += field.bytes;
         if (at > h.record_bytes)
             fail(file, "extra bytes \"" + field.name + "\" end at byte " + std::to_string(at) +
@@ -248,7 +259,7 @@ LasHeader read_las_header(const File& file, bool salvage) {
     h.software = fixed_text(raw + 58, 32);
     read_versions(file, raw, size, h);
     read_layout(file, raw, size, h);
-    read_counts(file, raw, h);
+    read_counts(file, raw, salvage, h);
     read_geometry(file, raw, h);
     check_points_fit(file, size, salvage, h);
     try {

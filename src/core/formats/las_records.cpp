@@ -40,8 +40,16 @@ double load_number(const LasExtraField& field, const std::byte* record) {
     }
 }
 
-std::uint16_t clamp_u16(double v) {
-    return static_cast<std::uint16_t>(v >= 0 && v <= 65535 ? v : v > 65535 ? 65535 : 0);
+/// A label that is not a whole number from 0 to 65534 becomes this, and is found by problem_of().
+constexpr std::uint16_t kBadLabel = 65535;
+
+std::uint16_t label_of(double v) {
+    return v >= 0 && v < kBadLabel && v == std::floor(v) ? static_cast<std::uint16_t>(v) : kBadLabel;
+}
+
+/// The low 16 bits, as in tables.
+std::uint16_t instance_of(double v) {
+    return std::fabs(v) < 9e15 ? static_cast<std::uint16_t>(static_cast<std::int64_t>(v)) : 0;
 }
 
 std::string number(double v) {
@@ -146,8 +154,8 @@ void LasRecordDecoder::decode_extra(const std::byte* raw, std::size_t count, Poi
         return load_number(f, record) * f.scale + f.offset;
     };
     for (std::size_t i = 0; i < count; ++i, raw += stride_) {
-        if (label_.bytes) out.label[at + i] = clamp_u16(value(label_, raw));
-        if (instance_.bytes) out.instance[at + i] = clamp_u16(value(instance_, raw));
+        if (label_.bytes) out.label[at + i] = label_of(value(label_, raw));
+        if (instance_.bytes) out.instance[at + i] = instance_of(value(instance_, raw));
         if (has_sensor())
             out.sensor[at + i] =
                 scaled({value(sensor_[0], raw), value(sensor_[1], raw), value(sensor_[2], raw)}, to_metres_);
@@ -179,6 +187,8 @@ std::string LasRecordDecoder::problem_of(const PointBatch& out, std::size_t i) c
     }
     if (has_gps_time() && !std::isfinite(out.gps_time[i]))
         return "the GPS time is " + number(out.gps_time[i]) + "; expected a finite number of seconds";
+    if (label_.bytes && out.label[i] == kBadLabel)
+        return "the extra bytes \"" + label_.name + "\" hold no whole number from 0 to 65534";
     if (has_sensor() && !(length(out.sensor[i]) <= 2 * furthest_))
         return "the sensor position is not on Earth";
     return {};
@@ -222,6 +232,8 @@ void LasRecordDecoder::finish(std::uint64_t first_record, PointBatch& out) const
                static_cast<unsigned>(outside(out.z[i], bounds_.min.z, bounds_.max.z));
     if (has_gps_time())
         for (const double t : out.gps_time) any |= static_cast<unsigned>(!std::isfinite(t));
+    if (label_.bytes)
+        for (const std::uint16_t label : out.label) any |= static_cast<unsigned>(label == kBadLabel);
     const auto off_earth = [furthest = furthest_](Vec3d low, Vec3d high) {
         double far = 0;
         for (const double v : {low.x, low.y, low.z, high.x, high.y, high.z})

@@ -88,6 +88,7 @@ class PcdHeaderParser {
             return words[0];
         };
         if (key == "VERSION") {
+            take_version(one());
         } else if (key == "FIELDS" || key == "COLUMNS") {
             h_.fields = words;
         } else if (key == "TYPE") {
@@ -114,6 +115,12 @@ class PcdHeaderParser {
             fail("\"" + key.substr(0, 40) + "\" is not a line of a PCD header");
         }
         return false;
+    }
+
+    void take_version(const std::string& version) const {
+        for (const std::string_view known : {"0.7", ".7", "0.6", ".6", "0.5", ".5"})
+            if (version == known) return;
+        fail("VERSION " + version.substr(0, 40) + " is not known; expected 0.5 to 0.7");
     }
 
     void take_data(const std::string& kind) {
@@ -291,6 +298,7 @@ std::unique_ptr<PointFile> open_pcd(File file, const ReadOptions& options) {
         if (index.records < h.points && !options.salvage)
             throw InputError(name + ": claims " + std::to_string(h.points) + " points, but ends after " +
                              std::to_string(index.records) + "; --salvage reads what is there");
+        refuse_more_lines(file, index, options.salvage);
         info.points = index.records;
         info.points_lost = h.points - index.records;
         return make_text_table_file(std::move(file), std::move(index), std::move(decoder), std::move(info),
@@ -298,6 +306,7 @@ std::unique_ptr<PointFile> open_pcd(File file, const ReadOptions& options) {
     }
     BinaryTable table{h.bytes, h.points, h.stride, false};
     info.points = table.records = records_inside(file, table, options.salvage);
+    refuse_more_records(file, table, options.salvage);
     info.points_lost = h.points - table.records;
     inspect_first_records(file, table, decoder);
     decoder.describe(info);

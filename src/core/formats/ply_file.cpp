@@ -104,7 +104,9 @@ class PlyHeaderParser {
     }
 
     void take_format(const std::vector<std::string_view>& words) {
-        const std::string_view kind = words.size() > 1 ? words[1] : "";
+        if (header_.has_format) fail("a second \"format\" line");
+        if (words.size() != 3) fail("expected \"format KIND 1.0\"");
+        const std::string_view kind = words[1];
         if (kind == "ascii")
             header_.data = PlyData::ascii;
         else if (kind == "binary_little_endian")
@@ -114,6 +116,8 @@ class PlyHeaderParser {
         else
             fail("format \"" + std::string(kind.substr(0, 40)) +
                  "\"; expected ascii, binary_little_endian or binary_big_endian");
+        if (words[2] != "1.0")
+            fail("PLY version " + std::string(words[2].substr(0, 40)) + " is not known; expected 1.0");
         header_.has_format = true;
     }
 
@@ -124,6 +128,8 @@ class PlyHeaderParser {
         const auto [end, ec] = std::from_chars(count.data(), count.data() + count.size(), element.count);
         if (ec != std::errc() || end != count.data() + count.size())
             fail("\"" + std::string(count.substr(0, 40)) + "\" is not a number of elements");
+        for (const PlyElement& other : header_.elements)
+            if (other.name == element.name) fail("the element \"" + element.name + "\" is there twice");
         header_.elements.push_back(std::move(element));
     }
 
@@ -212,6 +218,7 @@ std::unique_ptr<PointFile> open_text_ply(File file, const PlyHeader& h, const Pl
     if (index.records < vertex.count && !options.salvage)
         throw InputError(name + ": claims " + std::to_string(vertex.count) + " vertices, but ends after " +
                          std::to_string(index.records) + "; --salvage reads what is there");
+    if (&vertex == &h.elements.back()) refuse_more_lines(file, index, options.salvage);
     info.points = index.records;
     info.points_lost = vertex.count - index.records;
     return make_text_table_file(std::move(file), std::move(index), std::move(decoder), std::move(info),
@@ -241,6 +248,7 @@ std::unique_ptr<PointFile> open_ply(File file, const ReadOptions& options) {
     const auto offset = checked_add(h.bytes, size_in_front(h, vertex, name));
     BinaryTable table{offset.value_or(UINT64_MAX), vertex.count, vertex.bytes, h.data == PlyData::big_endian};
     info.points = table.records = records_inside(file, table, options.salvage);
+    if (&vertex == &h.elements.back()) refuse_more_records(file, table, options.salvage);
     info.points_lost = vertex.count - table.records;
     inspect_first_records(file, table, decoder);
     decoder.describe(info);

@@ -34,7 +34,8 @@ std::unique_ptr<PointFile> open_by_content(File file, const ReadOptions& options
     };
     if (got == 0) throw InputError(name + ": the file is empty");
     if (head.starts_with("LASF")) return open_las(std::move(file), options);
-    if (head.starts_with("ply\n") || head.starts_with("ply\r")) return open_ply(std::move(file), options);
+    if (head.starts_with("ply\n") || head.starts_with("ply\r") || head.starts_with("ply "))
+        return open_ply(std::move(file), options);
     if (head.starts_with("# .PCD") || head.starts_with("VERSION ") || head.starts_with("FIELDS "))
         return open_pcd(std::move(file), options);
     if (named({".las", ".laz"}))

@@ -92,6 +92,9 @@ std::string number(double v) {
     return text;
 }
 
+/// Characters of a list of columns in a message.
+constexpr std::size_t kMostListed = 200;
+
 /// A label that is not a whole number from 0 to 65534 becomes this, and is found by problem_of().
 constexpr std::uint16_t kBadLabel = 65535;
 
@@ -138,6 +141,7 @@ void TableDecoder::find_roles() {
     }
     std::string listed;
     for (const auto& c : columns_) listed += (listed.empty() ? "" : ", ") + c.name;
+    if (listed.size() > kMostListed) listed = listed.substr(0, kMostListed) + "…";
     for (const Role role : {Role::x, Role::y, Role::z}) {
         const std::string name(1, static_cast<char>('x' + static_cast<int>(role)));
         if (!has(role)) throw InputError(file_name_ + ": no column \"" + name + "\"; the file has " + listed);

@@ -94,6 +94,7 @@ std::vector<double> sample_column(const File& file, const TextIndex& index, std:
 TextIndex index_text(const File& file, std::uint64_t offset, std::uint64_t first_line,
                      std::uint64_t max_records) {
     TextIndex index;
+    index.end = offset;
     const std::uint64_t size = file.size();
     std::string buffer;  // always begins at a line
     std::uint64_t at = offset, line_number = first_line;
@@ -116,11 +117,11 @@ TextIndex index_text(const File& file, std::uint64_t offset, std::uint64_t first
                           if (!is_record(line)) return true;
                           ++block.records;
                           ++index.records;
-                          const std::uint64_t end = std::min(at + position, size);
+                          index.end = std::min(at + position, size);
                           if (block.records == kTextBlockLines || index.records == max_records) {
-                              block.bytes = end - block.offset;
+                              block.bytes = index.end - block.offset;
                               index.blocks.push_back(block);
-                              block = {end, 0, line_number, 0};
+                              block = {index.end, 0, line_number, 0};
                           }
                           return index.records < max_records;
                       });
@@ -132,6 +133,13 @@ TextIndex index_text(const File& file, std::uint64_t offset, std::uint64_t first
         index.blocks.push_back(block);
     }
     return index;
+}
+
+void refuse_more_lines(const File& file, const TextIndex& index, bool salvage) {
+    if (salvage || index_text(file, index.end, 1, 1).records == 0) return;
+    throw InputError(file.path().string() + ": claims " + std::to_string(index.records) +
+                     " points, but more follow at byte " + std::to_string(index.end) +
+                     "; --salvage leaves them out");
 }
 
 std::size_t parse_row(std::string_view line, std::span<double> out, const std::string& file_name,

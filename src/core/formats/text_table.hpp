@@ -22,12 +22,16 @@ struct TextIndex {
     };
     std::vector<Block> blocks;
     std::uint64_t records = 0;
+    std::uint64_t end = 0;  ///< byte behind the last record
     bool ends_with_newline = true;
 };
 
 /// Indexes at most `max_records` records from byte `offset`, which is line `first_line`.
 TextIndex index_text(const File& file, std::uint64_t offset, std::uint64_t first_line,
                      std::uint64_t max_records);
+
+/// Throws InputError when records follow behind those of an index that was limited, unless under salvage.
+void refuse_more_lines(const File& file, const TextIndex& index, bool salvage);
 
 /// Numbers of one line, separated by blanks, commas or semicolons. Returns how many; throws InputError naming
 /// the line when one is not a number. At most `out.size()` are stored.

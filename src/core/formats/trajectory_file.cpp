@@ -28,6 +28,7 @@ Format detect(const std::filesystem::path& path) {
     std::string start(static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), kLookBytes)), '\0');
     file.read_at(0, std::as_writable_bytes(std::span(start.data(), start.size())));
     if (start.empty()) throw InputError(path.string() + ": the trajectory is empty");
+    if (start.starts_with(kByteOrderMark)) start.erase(0, kByteOrderMark.size());
     if (looks_binary(start)) return Format::sbet;
     for (std::size_t at = 0; at < start.size();) {
         const std::size_t end = std::min(start.find('\n', at), start.size());

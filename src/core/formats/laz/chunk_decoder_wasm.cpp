@@ -20,14 +20,16 @@
 /// passes through the generated C (compiled with -fexceptions); the instance is then thrown away.
 ///
 /// Memory of an instance: the module's heap grows from 0 to at most kHeapBytes; the chunk lies from there on.
-/// The memory ends with the last byte of the chunk, so reading beyond the chunk traps.
+/// The memory ends with the last byte of the chunk, so reading beyond the chunk traps. The mapping is as
+/// large as the largest chunk needed, because address space can be limited too; the system backs what is
+/// touched.
 namespace citysplat::formats {
 
 namespace {
 
 constexpr std::uint32_t kPageBytes = 65536;
 constexpr std::uint32_t kHeapBytes = 256u << 20;
-constexpr std::uint32_t kReservedBytes = 2048u << 20;
+constexpr std::uint32_t kMaxChunkBytes = 1792u << 20;
 constexpr std::size_t kPieceBytes = 256 << 10;
 
 struct Trap {
@@ -101,13 +103,9 @@ std::uint32_t wasm_rt_register_func_type(std::uint32_t params, std::uint32_t res
 }
 
 void wasm_rt_allocate_memory(wasm_rt_memory_t* memory, std::uint32_t pages, std::uint32_t max_pages) {
-    void* data = ::mmap(nullptr, citysplat::formats::kReservedBytes, PROT_NONE,
+    void* data = ::mmap(nullptr, citysplat::formats::kHeapBytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (data == MAP_FAILED) throw std::bad_alloc();
-    if (::mprotect(data, citysplat::formats::kHeapBytes, PROT_READ | PROT_WRITE) != 0) {
-        ::munmap(data, citysplat::formats::kReservedBytes);
-        throw std::bad_alloc();
-    }
     *memory = {static_cast<std::uint8_t*>(data), pages, max_pages, citysplat::formats::kHeapBytes};
 }
 
@@ -119,7 +117,7 @@ std::uint32_t wasm_rt_grow_memory(wasm_rt_memory_t* memory, std::uint32_t pages)
 }
 
 void wasm_rt_free_memory(wasm_rt_memory_t* memory) {
-    if (memory->data) ::munmap(memory->data, citysplat::formats::kReservedBytes);
+    if (memory->data) ::munmap(memory->data, citysplat::formats::kHeapBytes);
 }
 
 void wasm_rt_allocate_funcref_table(wasm_rt_funcref_table_t* table, std::uint32_t size,
@@ -231,7 +229,11 @@ class Decoder {
         point_ = Z_lazperfZ_malloc(&module, kPageBytes);
         if (!open_ || !next_ || !point_) throw Trap{"cannot be decoded: laz-perf lacks ChunkDecoder"};
     }
-    ~Decoder() { Z_lazperf_free(&env_.module); }
+    ~Decoder() {
+        // The module frees its heap, and knows nothing of what lies behind it.
+        if (chunk_room_) ::munmap(env_.module.w2c_memory.data + kHeapBytes, chunk_room_);
+        Z_lazperf_free(&env_.module);
+    }
     Decoder(const Decoder&) = delete;
     Decoder& operator=(const Decoder&) = delete;
 
@@ -279,12 +281,13 @@ class Decoder {
 
     void place(std::span<const std::byte> chunk) {
         auto& memory = env_.module.w2c_memory;
-        if (chunk.size() > kReservedBytes - kHeapBytes) throw Trap{"is larger than the decoder's memory"};
-        if (chunk.size() > writable_) {
-            const std::size_t pages = (chunk.size() + kPageBytes - 1) / kPageBytes * kPageBytes;
-            if (::mprotect(memory.data + kHeapBytes, pages, PROT_READ | PROT_WRITE) != 0)
-                throw std::bad_alloc();
-            writable_ = pages;
+        if (chunk.size() > kMaxChunkBytes) throw Trap{"is larger than the decoder's memory"};
+        if (chunk.size() > chunk_room_) {
+            const std::size_t room = (chunk.size() + kPageBytes - 1) / kPageBytes * kPageBytes;
+            void* moved = ::mremap(memory.data, kHeapBytes + chunk_room_, kHeapBytes + room, MREMAP_MAYMOVE);
+            if (moved == MAP_FAILED) throw std::bad_alloc();
+            memory.data = static_cast<std::uint8_t*>(moved);
+            chunk_room_ = room;
         }
         std::memcpy(memory.data + kHeapBytes, chunk.data(), chunk.size());
         memory.size = static_cast<std::uint32_t>(kHeapBytes + chunk.size());
@@ -294,7 +297,7 @@ class Decoder {
     Z_wasi_snapshot_preview1_instance_t wasi_;
     std::optional<Z_env_instance_t::Method> open_, next_;
     std::uint32_t object_ = 0, point_ = 0;
-    std::size_t writable_ = 0;
+    std::size_t chunk_room_ = 0;  ///< mapped behind the heap
     std::vector<std::byte> buffer_;
 };
 

@@ -2,7 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/formats/bytes_le.hpp"
-#include "core/formats/laz/chunk_table.hpp"
+#include "core/formats/laz/chunked_file.hpp"
 
 #include <algorithm>
 #include <bytestreamin_file.hpp>
@@ -97,89 +97,53 @@ class Reading {
 
 /// Blocks are the chunks, or runs of 65 536 points where there are none. Files of LASzip 1 can only be read
 /// from the front: a reading that stopped before a block is continued.
-class LaslibFile : public PointFile {
+class LaslibFile : public ChunkedFile {
   public:
     LaslibFile(File file, LasHeader header, LasRecordDecoder decoder, PointFileInfo info, bool salvage)
-        : file_(std::move(file)),
-          header_(std::move(header)),
-          decoder_(std::move(decoder)),
-          info_(std::move(info)),
-          salvage_(salvage) {}
-
-    void open() {
+        : ChunkedFile(std::move(file), std::move(header), std::move(decoder), std::move(info), salvage) {
         info_.format += ", by LASlib";
-        try {
-            find_blocks();
-        } catch (const InputError& e) {
-            if (!salvage_) throw;
-            info_.notes.push_back(e.what());
-            info_.points_lost = std::exchange(info_.points, 0);
-            return;
-        }
-        decoder_.look_at(plain_records(), info_);
-        idle_.push_back(std::make_unique<Reading>(file_.path(), header_));
-    }
-
-    const PointFileInfo& info() const override { return info_; }
-    std::size_t block_count() const override { return blocks_.size(); }
-
-    void read_block(std::size_t index, PointBatch& out) const override {
-        const LazChunk& block = blocks_[index];
-        try {
-            auto reading = take(block.first_point);
-            reading->seek(block.first_point);
-            std::vector<std::byte> records(kPiecePoints * header_.record_bytes);
-            decoder_.begin(out, 0);
-            for (std::size_t done = 0; done < block.points;) {
-                const auto now =
-                    static_cast<std::size_t>(std::min<std::uint64_t>(kPiecePoints, block.points - done));
-                for (std::size_t i = 0; i < now; ++i)
-                    reading->next(records.data() + i * header_.record_bytes);
-                decoder_.begin(out, done + now);
-                decoder_.decode(std::span(records).first(now * header_.record_bytes), out, done);
-                done += now;
-            }
-            const std::lock_guard lock(mutex_);
-            idle_.push_back(std::move(reading));
-        } catch (const InputError&) {
-            if (!salvage_) throw;
-            out.clear();
-            out.damaged = block.points;
-            return;
-        }
-        decoder_.finish(block.first_point, out);
-        if (out.damaged == 0 || !header_.compressed) return;
-        out.clear();  // compressed points depend on each other
-        out.damaged = block.points;
+        find_and_look();
+        if (!blocks_.empty()) idle_.push_back(std::make_unique<Reading>(file_.path(), header_));
     }
 
   private:
-    void find_blocks() {
-        if (header_.compressed && laz_is_chunked(file_, header_)) {
-            blocks_ = read_laz_chunks(file_, header_);
-            return;
+    void decode(std::size_t index, const Take& take) const override {
+        const LazChunk& block = blocks_[index];
+        auto reading = take_reading(block.first_point);
+        reading->seek(block.first_point);
+        std::vector<std::byte> records(kPiecePoints * header_.record_bytes);
+        for (std::uint64_t left = block.points; left > 0;) {
+            const auto now = static_cast<std::size_t>(std::min<std::uint64_t>(kPiecePoints, left));
+            for (std::size_t i = 0; i < now; ++i) reading->next(records.data() + i * header_.record_bytes);
+            take(std::span(records).first(now * header_.record_bytes));
+            left -= now;
         }
-        for (std::uint64_t first = 0; first < info_.points; first += kBlockPoints)
-            blocks_.push_back({0, 0, first, std::min(kBlockPoints, info_.points - first)});
+        const std::lock_guard lock(mutex_);
+        idle_.push_back(std::move(reading));
     }
 
-    /// Records that are stored as they are: all of plain LAS, the first of every chunk, the first of
-    /// LASzip 1.
-    std::vector<std::byte> plain_records() const {
-        const bool chunked = !blocks_.empty() && blocks_[0].offset != 0;
-        const std::uint64_t there = chunked ? blocks_.size() : header_.compressed ? 1 : info_.points;
-        const std::size_t bytes = header_.record_bytes;
-        std::vector<std::byte> out;
-        for (std::size_t i = 0; i < std::min({there, info_.points, LasRecordDecoder::kLookPoints}); ++i) {
-            out.resize(out.size() + bytes);
-            file_.read_at(chunked ? blocks_[i].offset : header_.points_offset + i * bytes,
-                          std::span(out).last(bytes));
-        }
-        return out;
+    std::vector<LazChunk> find_blocks() const override {
+        if (header_.compressed && laz_is_chunked(file_, header_)) return read_laz_chunks(file_, header_);
+        std::vector<LazChunk> blocks;
+        for (std::uint64_t first = 0; first < info_.points; first += kBlockPoints)
+            blocks.push_back({0, 0, first, std::min(kBlockPoints, info_.points - first)});
+        return blocks;
+    }
+
+    /// Without chunks: all of plain LAS, the first of LASzip 1.
+    std::vector<std::byte> plain_records() const override {
+        if (!blocks_.empty() && blocks_[0].offset != 0) return ChunkedFile::plain_records();
+        const std::uint64_t there =
+            header_.compressed ? std::min<std::uint64_t>(1, info_.points) : info_.points;
+        const auto looked =
+            static_cast<std::size_t>(std::min<std::uint64_t>(there, LasRecordDecoder::kLookPoints));
+        std::vector<std::byte> first(looked * header_.record_bytes);
+        file_.read_at(header_.points_offset, first);
+        return first;
     }
 
     /// A reading that is as far as possible without being beyond `point`; a new one when there is none.
-    std::unique_ptr<Reading> take(std::uint64_t point) const {
+    std::unique_ptr<Reading> take_reading(std::uint64_t point) const {
         {
             const std::lock_guard lock(mutex_);
             auto best = idle_.end();
@@ -194,12 +158,6 @@ class LaslibFile : public PointFile {
         return std::make_unique<Reading>(file_.path(), header_);
     }
 
-    File file_;
-    LasHeader header_;
-    LasRecordDecoder decoder_;
-    PointFileInfo info_;
-    bool salvage_;
-    std::vector<LazChunk> blocks_;
     mutable std::mutex mutex_;  ///< guards idle_
     mutable std::vector<std::unique_ptr<Reading>> idle_;
 };
@@ -237,10 +195,8 @@ std::string laslib_advice() { return {}; }
 std::unique_ptr<PointFile> open_laslib(File file, LasHeader header, LasRecordDecoder decoder,
                                        PointFileInfo info, bool salvage) {
     silence();
-    auto opened = std::make_unique<LaslibFile>(std::move(file), std::move(header), std::move(decoder),
-                                               std::move(info), salvage);
-    opened->open();
-    return opened;
+    return std::make_unique<LaslibFile>(std::move(file), std::move(header), std::move(decoder),
+                                        std::move(info), salvage);
 }
 
 void require_laz_writing() {}

@@ -3,7 +3,7 @@
 #include "core/error.hpp"
 #include "core/formats/bytes_le.hpp"
 #include "core/formats/laz/chunk_decoder.hpp"
-#include "core/formats/laz/chunk_table.hpp"
+#include "core/formats/laz/chunked_file.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -67,70 +67,17 @@ class LayeredChunk {
     std::vector<std::uint32_t> sizes_;
 };
 
-class LazFile : public PointFile {
+class LazFile : public ChunkedFile {
   public:
     LazFile(File file, LasHeader header, LasRecordDecoder decoder, PointFileInfo info, bool salvage)
-        : file_(std::move(file)),
-          header_(std::move(header)),
-          decoder_(std::move(decoder)),
-          info_(std::move(info)),
-          salvage_(salvage) {}
-
-    /// Reads the chunk table and looks at the first points.
-    void open() {
-        try {
-            chunks_ = read_laz_chunks(file_, header_);
-        } catch (const InputError& e) {
-            if (!salvage_) throw;
-            lose_everything(e.what());
-        }
-        // The first point of a chunk is stored as it is: damage in front of it does not reach it.
-        const std::size_t looked = std::min<std::size_t>(chunks_.size(), LasRecordDecoder::kLookPoints);
-        std::vector<std::byte> first(looked * header_.record_bytes);
-        for (std::size_t i = 0; i < looked; ++i)
-            file_.read_at(chunks_[i].offset,
-                          std::span(first).subspan(i * header_.record_bytes, header_.record_bytes));
-        decoder_.look_at(first, info_);
-    }
-
-    const PointFileInfo& info() const override { return info_; }
-    std::size_t block_count() const override { return chunks_.size(); }
-
-    void read_block(std::size_t index, PointBatch& out) const override {
-        const LazChunk& chunk = chunks_[index];
-        decoder_.begin(out, 0);
-        std::size_t done = 0;
-        try {
-            // Columns grow as points come out: what a damaged chunk claims to hold is not believed.
-            decode(index, static_cast<std::size_t>(chunk.points), [&](std::span<const std::byte> records) {
-                const std::size_t n = records.size() / header_.record_bytes;
-                decoder_.begin(out, done + n);
-                decoder_.decode(records, out, done);
-                done += n;
-            });
-        } catch (const InputError&) {
-            if (!salvage_) throw;
-            out.clear();
-            out.damaged = chunk.points;
-            return;
-        }
-        decoder_.finish(chunk.first_point, out);
-        if (out.damaged == 0) return;
-        // One impossible point means that those around it cannot be trusted: they depend on each other.
-        out.clear();
-        out.damaged = chunk.points;
+        : ChunkedFile(std::move(file), std::move(header), std::move(decoder), std::move(info), salvage) {
+        find_and_look();
     }
 
   private:
-    void lose_everything(const std::string& why) {
-        info_.notes.push_back(why);
-        info_.points_lost = info_.points;
-        info_.points = 0;
-    }
-
-    void decode(std::size_t index, std::size_t points,
-                const std::function<void(std::span<const std::byte>)>& take) const {
-        const LazChunk& chunk = chunks_[index];
+    void decode(std::size_t index, const Take& take) const override {
+        const LazChunk& chunk = blocks_[index];
+        const auto points = static_cast<std::size_t>(chunk.points);
         std::vector<std::byte> packed(static_cast<std::size_t>(chunk.bytes));
         file_.read_at(chunk.offset, packed);
         const std::string where = file_.path().string() + ": chunk " + std::to_string(index) + " at byte " +
@@ -164,23 +111,14 @@ class LazFile : public PointFile {
                              take(wide);
                          });
     }
-
-    File file_;
-    LasHeader header_;
-    LasRecordDecoder decoder_;
-    PointFileInfo info_;
-    bool salvage_;
-    std::vector<LazChunk> chunks_;
 };
 
 }  // namespace
 
 std::unique_ptr<PointFile> open_laz(File file, LasHeader header, LasRecordDecoder decoder, PointFileInfo info,
                                     bool salvage) {
-    auto laz = std::make_unique<LazFile>(std::move(file), std::move(header), std::move(decoder),
-                                         std::move(info), salvage);
-    laz->open();
-    return laz;
+    return std::make_unique<LazFile>(std::move(file), std::move(header), std::move(decoder), std::move(info),
+                                     salvage);
 }
 
 }  // namespace citysplat::formats
