@@ -43,6 +43,7 @@ bool Grower::is_known(std::uint32_t seed, const Neighbours& n, std::uint32_t rea
     return true;
 }
 
+/// Of the members, when they stand for discs.
 double Grower::mean_extent2() const {
     if (discs_.empty()) return 0;
     double sum = 0;
@@ -83,7 +84,7 @@ Grower::Disc Grower::centred_disc(Vec3d normal, Vec3d mean, double radius, doubl
 /// Eq. 5 and 6: along the normal by the mean of ε, which is the normal times the mean difference; out to the
 /// farthest member. That disc sticks out over edges by up to its radius, so it is then fitted to its members.
 Grower::Disc Grower::fit_disc(std::uint32_t seed, Vec3d normal, const MemberSums& sums) const {
-    constexpr std::size_t kFewest = 4;  // with fewer points the spread says little
+    constexpr std::int32_t kFewest = 4;  // with fewer points the spread says little
     constexpr double kKept = 0.75;
     const Vec3d mean = sums.moments.sum() * (1.0 / static_cast<double>(sums.moments.count));
     const double height = dot(normal, sums.last), extent = extent_of(seed);
@@ -91,7 +92,7 @@ Grower::Disc Grower::fit_disc(std::uint32_t seed, Vec3d normal, const MemberSums
         std::max(std::sqrt(std::max(0.0, dot(sums.last, sums.last) - height * height)), extent);
     Disc disc{normal * dot(normal, mean), grown, grown};
     const double fill = settings_.params.disc_fill[group_of(seed)];
-    if (fill > 0 && (members_.size() >= kFewest || extent > 0)) {
+    if (fill > 0 && (sums.moments.count >= kFewest || extent > 0)) {
         const double narrow = narrow_radius(seed, normal, sums.moments);
         if (std::isfinite(narrow)) disc = centred_disc(normal, mean, std::min(grown, fill * narrow), grown);
         // Between few discs the mean lies between them: what the first disc covered stays covered.
@@ -115,8 +116,7 @@ SuppressedPart Grower::suppressed_part(std::uint32_t seed, Vec3d normal, const D
 }
 
 /// All that a splat of this seed might suppress, whatever it turns out to be.
-void Grower::suppress_all(std::uint32_t seed, const Neighbours& n,
-                          std::vector<std::uint32_t>& suppressed) const {
+void Grower::suppress_all(std::uint32_t seed, const Neighbours& n, PointList& suppressed) const {
     const double largest = std::max({std::sqrt(static_cast<double>(n.reach2)), extent_of(seed),
                                      settings_.least_radius_steps[group_of(seed)]});
     const double reach = settings_.params.suppression * largest;
@@ -148,10 +148,11 @@ void Grower::find_nearest(std::uint32_t seed, const Neighbours& n, std::size_t m
 }
 
 /// A ball around a crease holds two surfaces, and its plane is neither. The nearest points say which one the
-/// seed is on, roughly: a small disc with the normal that predicts their ranges. Replaces members_.
-Growth::Fate Grower::grow_at_crease(std::uint32_t seed, const Neighbours& n, Vec3d& normal, Disc& disc) {
+/// seed is on, roughly: a small disc with the normal that predicts their ranges. Appends its members.
+Growth::Fate Grower::grow_at_crease(std::uint32_t seed, const Neighbours& n, PointList& members,
+                                    Vec3d& normal, Disc& disc) {
     const auto most = static_cast<std::size_t>(settings_.params.crease_points);
-    const auto least = static_cast<std::size_t>(settings_.params.least_points[group_of(seed)]);
+    const std::int32_t least = settings_.params.least_points[group_of(seed)];
     const PointAttributes& a = cloud_.attributes[seed];
     const bool facing = a.has_sensor() && dot(a.to_sensor(), a.to_sensor()) > 0;
     if (most == 0 || !discs_.empty() || !facing) return Growth::Fate::none;
@@ -162,16 +163,15 @@ Growth::Fate Grower::grow_at_crease(std::uint32_t seed, const Neighbours& n, Vec
     for (const Near& p : near_) all.add(n.offset(p.place));
     normal = facing_normal(all, a.to_sensor(), settings_.crease_noise_steps);
     const double bound = settings_.error_steps[surface_.reach_class[seed]];
-    members_.clear();
     MemberSums sums{};
     for (const Near& p : near_) {
         const Vec3d d = n.offset(p.place);
         if (std::fabs(dot(normal, d)) > bound) continue;
-        members_.push_back(n.point[p.place]);
+        members.push_back(n.point[p.place]);
         sums.moments.add(d);
         sums.last = d;
     }
-    if (members_.size() < least) return Growth::Fate::none;
+    if (sums.moments.count < least) return Growth::Fate::none;
     disc = fit_disc(seed, normal, sums);
     const double largest = settings_.params.crease_radius_m * static_cast<double>(kLatticePerMetre);
     if (disc.radius > largest) disc = centred_disc(normal, disc.centre, largest, disc.grown);
@@ -196,7 +196,15 @@ bool Grower::is_behind(std::uint32_t seed, Vec3d centre, Vec3d normal) const {
     return a.has_sensor() && dot(normal, a.to_sensor() * kStep - centre) < 0;
 }
 
-Growth Grower::grow(std::uint32_t seed, const Neighbours& n, std::vector<std::uint32_t>& suppressed) {
+Growth Grower::grow(std::uint32_t seed, const Neighbours& n, PointList& suppressed, PointList& members) {
+    const std::size_t begin = members.size();
+    const Growth growth = grow_members(seed, n, suppressed, members);
+    if (growth.fate != Growth::Fate::splat || !observes(growth.splat.splat.group)) members.resize(begin);
+    return growth;
+}
+
+Growth Grower::grow_members(std::uint32_t seed, const Neighbours& n, PointList& suppressed,
+                            PointList& members) {
     const Stop stop = lanes_.find_stop(site_, surface_.brief[seed], n, rule_of(seed), columns_);
     // What lies behind the stop does not matter; what might lie before it does.
     const auto unknown = [&]() -> Growth {
@@ -205,19 +213,21 @@ Growth Grower::grow(std::uint32_t seed, const Neighbours& n, std::vector<std::ui
     };
     if (!is_known(seed, n, stop.exists() ? static_cast<std::uint32_t>(stop.distance2) : n.reach2))
         return unknown();
-    const MemberSums sums = lanes_.find_members(site_, n, stop, columns_, members_);
+    const std::size_t begin = members.size();
+    const MemberSums sums = lanes_.find_members(site_, n, stop, columns_, members);
+    members_ = members.points().subspan(begin);
     // A centre of the first generation stands for a splat, however few others are near it.
-    const std::size_t least = discs_.empty()
-                                  ? static_cast<std::size_t>(settings_.params.least_points[group_of(seed)])
-                                  : std::size_t{1};
+    const std::int32_t least = discs_.empty() ? settings_.params.least_points[group_of(seed)] : 1;
     Vec3d normal = vec_cast<double>(surface_.normal[seed]);
     Disc disc = fit_disc(seed, normal, sums);
-    if (members_.size() < least) {
+    if (sums.moments.count < least) {
         Growth::Fate fate = fate_of_few(seed, n);
-        if (fate == Growth::Fate::splat)
+        if (fate == Growth::Fate::splat) {
             disc = sparse_disc(seed, disc.grown, normal);
-        else if (fate == Growth::Fate::none)
-            fate = grow_at_crease(seed, n, normal, disc);
+        } else if (fate == Growth::Fate::none) {
+            members.resize(begin);
+            fate = grow_at_crease(seed, n, members, normal, disc);
+        }
         if (fate == Growth::Fate::unknown) return unknown();
         if (fate != Growth::Fate::splat) return {fate, {}};
     }

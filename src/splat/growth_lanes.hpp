@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <vector>
 
 /// What growth asks of all neighbours of a seed, many of them at a time. Every instruction set gives the same
 /// bits: decisions are made in float, operation by operation, and sums are of whole numbers, exact in double.
@@ -42,6 +41,24 @@ struct SuppressedPart {
     std::int32_t reach2;   ///< and from the seed
 };
 
+/// Points, one after the other, that are written a vector at a time: what is beyond the end has no value.
+class PointList {
+  public:
+    std::size_t size() const { return size_; }
+    std::span<const std::uint32_t> points() const { return {column_.data(), size_}; }
+    void resize(std::size_t size) { size_ = size; }  ///< not beyond what was written
+    void push_back(std::uint32_t point) { *room(1) = point, ++size_; }
+    /// Where the next points go: room for n of them and a vector more.
+    std::uint32_t* room(std::size_t n) {
+        column_.reserve(size_ + n, size_);
+        return column_.data() + size_;
+    }
+
+  private:
+    Column<std::uint32_t> column_;
+    std::size_t size_ = 0;
+};
+
 /// What is found out about the neighbours of one seed, as columns.
 struct GrowthColumns {
     Column<std::int32_t> first_word, second_word;  ///< of their SurfaceBrief
@@ -68,12 +85,12 @@ struct GrowthLanes {
     /// Fills the columns and finds the nearest neighbour that stops the growth.
     Stop (*find_stop)(const GrowthSite& site, SurfaceBrief seed, const Neighbours& n, const StopRule& rule,
                       GrowthColumns& c);
-    /// Replaces `members` with the neighbours before the stop.
+    /// Appends the neighbours before the stop.
     MemberSums (*find_members)(const GrowthSite& site, const Neighbours& n, const Stop& stop,
-                               const GrowthColumns& c, std::vector<std::uint32_t>& members);
+                               const GrowthColumns& c, PointList& members);
     /// Appends the neighbours in the part of the disc, nearer than the stop.
     void (*suppress)(const Neighbours& n, const Stop& stop, const SuppressedPart& part,
-                     std::vector<std::uint32_t>& suppressed);
+                     PointList& suppressed);
     /// Requires a member, and at most 65535 of them.
     Observations (*observe)(std::span<const PointAttributes> attributes,
                             std::span<const std::uint32_t> members, Vec3f normal, GrowthColumns& c);

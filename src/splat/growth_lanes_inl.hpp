@@ -91,13 +91,13 @@ inline Stop find_stop(const GrowthSite& site, SurfaceBrief seed, const Neighbour
 }
 
 inline MemberSums find_members(const GrowthSite& site, const Neighbours& n, const Stop& stop,
-                               const GrowthColumns& c, std::vector<std::uint32_t>& members) {
+                               const GrowthColumns& c, PointList& members) {
     const Lanes32 di;
     const hn::Rebind<float, Lanes32> df;
     const hn::Rebind<std::uint32_t, Lanes32> du;
     const auto beyond = hn::Set(di, stop.exists() ? stop.distance2 + 1 : Stop::kNever);
     auto farthest2 = hn::Set(di, -1);
-    members.resize(n.size() + kGroup);
+    std::uint32_t* const out = members.room(n.size());
     std::size_t count = 0;
     WholeSums sums;
     for (std::size_t i = 0; i < n.size(); i += hn::Lanes(di)) {
@@ -109,10 +109,10 @@ inline MemberSums find_members(const GrowthSite& site, const Neighbours& n, cons
                  hn::IfThenElseZero(in_df, hn::LoadU(df, n.z + i)));
         farthest2 = hn::IfThenElse(in, hn::Max(farthest2, d2), farthest2);
         const Packer<Lanes32> pack(di, in);
-        pack.store(du, hn::LoadU(du, n.point.data() + i), members.data() + count);
+        pack.store(du, hn::LoadU(du, n.point.data() + i), out + count);
         count += pack.count;
     }
-    members.resize(count);
+    members.resize(members.size() + count);
     MemberSums result{};
     sums.add_to(result.moments);
     result.moments.count = static_cast<std::int32_t>(count);
@@ -128,19 +128,18 @@ inline MemberSums find_members(const GrowthSite& site, const Neighbours& n, cons
 }
 
 inline void suppress(const Neighbours& n, const Stop& stop, const SuppressedPart& part,
-                     std::vector<std::uint32_t>& suppressed) {
+                     PointList& suppressed) {
     const Lanes32 di;
     const hn::Rebind<float, Lanes32> df;
     const hn::Rebind<std::uint32_t, Lanes32> du;
-    const std::size_t begin = suppressed.size();
     const auto end2 = hn::Set(di, std::min(stop.distance2, part.reach2 + 1));
     const auto cx = hn::Set(df, part.centre.x), cy = hn::Set(df, part.centre.y),
                cz = hn::Set(df, part.centre.z);
     const auto nx = hn::Set(df, part.normal.x), ny = hn::Set(df, part.normal.y),
                nz = hn::Set(df, part.normal.z);
     const auto inside2 = hn::Set(df, part.inside2);
-    suppressed.resize(begin + n.size() + kGroup);
-    std::uint32_t* out = suppressed.data() + begin;
+    std::uint32_t* const out = suppressed.room(n.size());
+    std::size_t count = 0;
     for (std::size_t i = 0; i < n.size(); i += hn::Lanes(di)) {
         const auto near = hn::Lt(distances_from(di, n, i), end2);
         const auto x = hn::Sub(hn::LoadU(df, n.x + i), cx), y = hn::Sub(hn::LoadU(df, n.y + i), cy),
@@ -148,24 +147,32 @@ inline void suppress(const Neighbours& n, const Stop& stop, const SuppressedPart
         const auto height = dot3(nx, ny, nz, x, y, z);
         const auto off2 = hn::Sub(dot3(x, y, z, x, y, z), hn::Mul(height, height));
         const Packer<Lanes32> pack(di, hn::And(near, hn::RebindMask(di, hn::Le(off2, inside2))));
-        pack.store(du, hn::LoadU(du, n.point.data() + i), out);
-        out += pack.count;
+        pack.store(du, hn::LoadU(du, n.point.data() + i), out + count);
+        count += pack.count;
     }
-    suppressed.resize(static_cast<std::size_t>(out - suppressed.data()));
+    suppressed.resize(suppressed.size() + count);
 }
 
-/// Bit by bit from the highest: counting is faster than sorting, for there is nothing to guess. What follows
-/// the `count` values up to a whole vector must be the largest there is.
+/// Two bits at a time from the highest: counting is faster than sorting, for there is nothing to guess. What
+/// follows the `count` values up to a whole vector must be the largest there is.
 inline std::uint16_t lower_median(const std::uint16_t* values, std::size_t count) {
     const hn::CappedTag<std::uint16_t, 2 * kGroup> du;
     const std::size_t before = (count - 1) / 2;
     std::uint32_t median = 0;
-    for (std::uint32_t bit = 1u << 15; bit != 0; bit >>= 1) {
-        const auto limit = hn::Set(du, static_cast<std::uint16_t>(median + bit));
-        std::size_t below = 0;
-        for (std::size_t i = 0; i < count; i += hn::Lanes(du))
-            below += hn::CountTrue(du, hn::Lt(hn::Load(du, values + i), limit));
-        if (below <= before) median += bit;
+    for (int shift = 14; shift >= 0; shift -= 2) {
+        const auto limit = [&](std::uint32_t quarter) HWY_ATTR {
+            return hn::Set(du, static_cast<std::uint16_t>(median + (quarter << shift)));
+        };
+        const auto limit1 = limit(1), limit2 = limit(2), limit3 = limit(3);
+        std::size_t below1 = 0, below2 = 0, below3 = 0;
+        for (std::size_t i = 0; i < count; i += hn::Lanes(du)) {
+            const auto v = hn::Load(du, values + i);
+            below1 += hn::CountTrue(du, hn::Lt(v, limit1));
+            below2 += hn::CountTrue(du, hn::Lt(v, limit2));
+            below3 += hn::CountTrue(du, hn::Lt(v, limit3));
+        }
+        const std::uint32_t quarters = (below1 <= before) + (below2 <= before) + (below3 <= before);
+        median += quarters << shift;
     }
     return static_cast<std::uint16_t>(median);
 }

@@ -99,7 +99,7 @@ class Selection {
     std::vector<Candidate> candidates_;
     /// What the candidates of a chunk of the slice would suppress, and the points they are made of.
     struct Chunk {
-        std::vector<std::uint32_t> suppressed, members;
+        PointList suppressed, members;
     };
     std::vector<Chunk> chunks_;
     std::vector<KeyedIndex> order_;  ///< candidates in descending priority
@@ -162,7 +162,7 @@ void Selection::fetch_ahead(std::uint32_t point, const Neighbours& neighbours) c
 void Selection::grow_chunk(Worker& w, std::size_t begin, std::size_t end) {
     const std::size_t chunk = begin / kChunk;
     auto& [suppressed, members] = chunks_[chunk];
-    suppressed.clear(), members.clear();
+    suppressed.resize(0), members.resize(0);
     const std::span<const std::uint32_t> points(alive_.data() + begin, end - begin);
     {
         const StageTimes::Timer timer(settings_.times, Stage::growth_search);
@@ -178,13 +178,9 @@ void Selection::grow_chunk(Worker& w, std::size_t begin, std::size_t end) {
         c.priority = priority_[c.point];
         c.chunk = static_cast<std::uint32_t>(chunk);
         c.suppressed_begin = static_cast<std::uint32_t>(suppressed.size());
-        c.growth = grower.grow(c.point, w.lists[q], suppressed);
-        c.suppressed_count = static_cast<std::uint32_t>(suppressed.size()) - c.suppressed_begin;
         c.members_begin = static_cast<std::uint32_t>(members.size());
-        if (c.growth.fate == Growth::Fate::splat) {
-            const std::span<const std::uint32_t> observed = grower.observed_members(c.growth.splat);
-            members.insert(members.end(), observed.begin(), observed.end());
-        }
+        c.growth = grower.grow(c.point, w.lists[q], suppressed, members);
+        c.suppressed_count = static_cast<std::uint32_t>(suppressed.size()) - c.suppressed_begin;
         c.members_count = static_cast<std::uint32_t>(members.size()) - c.members_begin;
     }
 }
@@ -192,7 +188,7 @@ void Selection::grow_chunk(Worker& w, std::size_t begin, std::size_t end) {
 /// States only ever move up: open, maybe suppressed, suppressed. Points that were settled before are not
 /// looked at again.
 void Selection::mark(const Candidate& c, State state) {
-    const std::vector<std::uint32_t>& suppressed = chunks_[c.chunk].suppressed;
+    const std::span<const std::uint32_t> suppressed = chunks_[c.chunk].suppressed.points();
     for (std::uint32_t i = 0; i < c.suppressed_count; ++i) {
         std::uint8_t& s = state_[suppressed[c.suppressed_begin + i]];
         s = std::max<std::uint8_t>(s, state);
@@ -208,9 +204,9 @@ void Selection::fetch_settling(std::size_t i) const {
     __builtin_prefetch(reinterpret_cast<const char*>(far) + 64);
     const Candidate& near = candidates_[order_[i + kNear].index];
     __builtin_prefetch(&state_[near.point]);
-    __builtin_prefetch(chunks_[near.chunk].suppressed.data() + near.suppressed_begin);
+    __builtin_prefetch(chunks_[near.chunk].suppressed.points().data() + near.suppressed_begin);
     const Candidate& next = candidates_[order_[i + kNext].index];
-    const std::uint32_t* suppressed = chunks_[next.chunk].suppressed.data() + next.suppressed_begin;
+    const std::uint32_t* suppressed = chunks_[next.chunk].suppressed.points().data() + next.suppressed_begin;
     for (std::uint32_t s = 0; s < next.suppressed_count; s += 2) __builtin_prefetch(&state_[suppressed[s]]);
 }
 
@@ -254,14 +250,17 @@ void Selection::observe_slice() {
     for_each_chunk(candidates_.size(), kChunk, cancel_, [&](std::size_t begin, std::size_t end) {
         const StageTimes::Timer timer(settings_.times, Stage::observations);
         Grower grower({cloud_, surface_, edge_, settings_, observe_, discs_, lanes_});
+        constexpr std::size_t kAhead = 3;
         const auto members_of = [&](const Candidate& c) {
-            return std::span<const std::uint32_t>(chunks_[c.chunk].members)
-                .subspan(c.members_begin, c.slot == kNoSlot ? 0 : c.members_count);
+            return chunks_[c.chunk].members.points().subspan(c.members_begin,
+                                                             c.slot == kNoSlot ? 0 : c.members_count);
         };
         for (std::size_t i = begin; i < end; ++i) {
-            if (i + 2 < end)
-                for (const std::uint32_t p : members_of(candidates_[i + 2]))
-                    __builtin_prefetch(&cloud_.attributes[p]);
+            if (i + kAhead < end && candidates_[i + kAhead].slot != kNoSlot) {
+                const Candidate& ahead = candidates_[i + kAhead];
+                __builtin_prefetch(&result_.splats[ahead.slot], 1);
+                for (const std::uint32_t p : members_of(ahead)) __builtin_prefetch(&cloud_.attributes[p]);
+            }
             const Candidate& c = candidates_[i];
             const std::span<const std::uint32_t> members = members_of(c);
             if (members.empty()) continue;
