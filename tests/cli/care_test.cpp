@@ -86,3 +86,23 @@ TEST_CASE("a catalog of a newer version or another program is refused with a cle
     patch(0, "no database");
     CHECK(test::citysplat({"status", d.city}).exit_code == 65);
 }
+
+TEST_CASE("a city remembers the parameters it was built with") {
+    const SmallCity d;
+    std::ofstream(d.dir / "coarse.toml") << "suppression = 0.9\ngroup_factor = [2, 1.5, 0.33, 0.25]\n";
+    const json coarse = test::run_json({"build", d.city, "--params", d.dir / "coarse.toml"});
+    CHECK(coarse["splats"] < d.built["splats"]);
+    CHECK(coarse["tiles_reused"] == 0);
+    const std::string changes = test::run_json({"status", d.city})["parameters"]["changes"];
+    CHECK(changes == "group_factor = [2, 1.5, 0.33, 0.25]\nsuppression = 0.9\n");
+    CHECK(test::run_json({"build", d.city})["tiles_built"] == 0);
+
+    CHECK(test::run_json({"build", d.city, "--params", "default"})["digest"] == d.built["digest"]);
+    CHECK_FALSE(test::run_json({"status", d.city})["parameters"].contains("changes"));
+
+    std::ofstream(d.dir / "wrong.toml") << "suppresion = 0.9\n";
+    const Outcome wrong = test::citysplat({"build", d.city, "--params", d.dir / "wrong.toml"});
+    CHECK(wrong.exit_code == 78);
+    CHECK_THAT(wrong.err, Catch::Contains("wrong.toml") && Catch::Contains("suppresion"));
+    CHECK(test::citysplat({"build", d.city, "--params", d.dir / "nowhere.toml"}).exit_code == 74);
+}
