@@ -113,8 +113,10 @@ TEST_CASE("every flipped bit and every truncation of a payload is detected") {
 
 TEST_CASE("a payload whose frame is not on Earth is refused, even when its checksums fit") {
     OnePayload p;
+    Splat splat{};
+    splat.radius = 100;
     for (const std::int64_t metres : {std::int64_t{1} << 56, std::numeric_limits<std::int64_t>::min()}) {
-        p.name = write_payload(p.store, SplatTile({metres, 0, 0}, std::vector<Splat>(1)), p.info, p.bytes);
+        p.name = write_payload(p.store, SplatTile({metres, 0, 0}, std::vector{splat}), p.info, p.bytes);
         p.store.flush();
         CHECK_THROWS_AS(read_payload(p.store, p.name, "tile"), CorruptionError);
         CHECK_THROWS_WITH(read_payload(p.store, p.name, "tile"), Catch::Contains(std::to_string(metres)));
