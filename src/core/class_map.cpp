@@ -3,8 +3,7 @@
 #include "core/embedded.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
-
-#include <toml++/toml.h>
+#include "core/toml_text.hpp"
 
 #include <array>
 #include <charconv>
@@ -77,13 +76,7 @@ const ClassInfo& ClassMap::at(std::uint16_t label) const {
 
 ClassMap ClassMap::parse(std::string_view text, std::string_view origin) {
     const std::string where(origin);
-    toml::table root;
-    try {
-        root = toml::parse(text, where);
-    } catch (const toml::parse_error& e) {
-        throw ConfigError(where + ": line " + std::to_string(e.source().begin.line) + ": " +
-                          std::string(e.description()));
-    }
+    const toml::table root = parse_toml(text, where);
     ClassInfo unlisted{"unlabelled", SplatGroup::surface, false, 0x808080};
     if (const auto* table = root["unlisted"].as_table())
         unlisted = class_from(*table, where + ": [unlisted]");

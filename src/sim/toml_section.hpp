@@ -1,8 +1,7 @@
 #pragma once
 
 #include "core/error.hpp"
-
-#include <toml++/toml.h>
+#include "core/toml_text.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -103,14 +102,5 @@ class Section {
     std::string where_;
     std::set<std::string> known_;
 };
-
-inline toml::table parse_toml(std::string_view text, std::string_view origin) {
-    try {
-        return toml::parse(text, std::string(origin));
-    } catch (const toml::parse_error& e) {
-        throw ConfigError(std::string(origin) + ": line " + std::to_string(e.source().begin.line) + ": " +
-                          std::string(e.description()));
-    }
-}
 
 }  // namespace citysplat::sim

@@ -1,8 +1,7 @@
 #include "splat/params_text.hpp"
 
 #include "core/error.hpp"
-
-#include <toml++/toml.h>
+#include "core/toml_text.hpp"
 
 #include <charconv>
 
@@ -51,15 +50,6 @@ void assign(std::array<T, kGroups>& field, const toml::node& node, const std::st
         assign(field[group], *values->get(group), where, name);
 }
 
-toml::table parse(std::string_view text, const std::string& where) {
-    try {
-        return toml::parse(text, where);
-    } catch (const toml::parse_error& e) {
-        throw ConfigError(where + ": line " + std::to_string(e.source().begin.line) + ": " +
-                          std::string(e.description()));
-    }
-}
-
 template <class Keep>
 std::string lines(const SplatParams& params, const Keep& keep) {
     std::string text;
@@ -74,7 +64,7 @@ std::string lines(const SplatParams& params, const Keep& keep) {
 
 void change_params(SplatParams& params, std::string_view text, std::string_view origin) {
     const std::string where(origin);
-    toml::table table = parse(text, where);
+    toml::table table = parse_toml(text, where);
     SplatParams::for_each_field(params, [&](std::string_view name, auto& field, double, double) {
         const toml::node* node = table.get(name);
         if (!node) return;
