@@ -60,14 +60,13 @@ Scenario Scenario::load(const std::filesystem::path& path) {
     const auto directory = path.parent_path();
     Scenario scenario;
     scenario.trajectory = directory / root.text("trajectory");
-    const double seed = root.number("seed", 1.0);
+    const std::uint64_t seed = root.whole("seed", 0, std::uint64_t{1} << 53, 1.0);
     Schedule schedule;
     schedule.from_s = root.number("from_s", schedule.from_s);
     schedule.to_s = root.number("to_s", schedule.to_s);
     std::set<std::string> names;
     for (Section& section : root.sections("sensor")) {
-        ScenarioSensor sensor =
-            read_sensor(section, directory, static_cast<std::uint64_t>(seed), scenario.sensors.size());
+        ScenarioSensor sensor = read_sensor(section, directory, seed, scenario.sensors.size());
         sensor.schedule.from_s = schedule.from_s;
         sensor.schedule.to_s = schedule.to_s;
         if (!names.insert(sensor.name).second)

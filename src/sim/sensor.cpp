@@ -13,6 +13,19 @@ namespace citysplat::sim {
 namespace {
 
 constexpr double kRadPerDeg = exact::kPi / 180;
+constexpr std::uint64_t kMostBeams = 65535, kMostRaysPerScan = 100'000'000;
+
+void check_rays(double rays, const std::string& where) {
+    if (!(rays >= 1 && rays <= static_cast<double>(kMostRaysPerScan)))
+        throw ConfigError(where + ": a scan must have from 1 to " + std::to_string(kMostRaysPerScan) +
+                          " rays");
+}
+
+std::uint32_t pulses_per_scan(double pulses_per_second, double scan_hz, const std::string& where) {
+    const double pulses = std::floor(pulses_per_second / scan_hz + 0.5);
+    check_rays(pulses, where);
+    return static_cast<std::uint32_t>(pulses);
+}
 
 Quadratic quadratic(Section& section, std::string_view key) {
     const std::vector<double> v = section.numbers(key);
@@ -23,11 +36,19 @@ Quadratic quadratic(Section& section, std::string_view key) {
 std::vector<Beam> read_beams(Section beams) {
     std::vector<double> elevations = beams.numbers("elevation_deg");
     if (elevations.empty()) {
-        const std::uint32_t n = beams.count("count");
+        const std::uint64_t n = beams.whole("count", 1, kMostBeams);
         const double first = beams.number("first_deg"), last = beams.number("last_deg", first);
-        for (std::uint32_t i = 0; i < n; ++i)
-            elevations.push_back(n == 1 ? first : first + (last - first) * i / (n - 1));
+        for (std::uint64_t i = 0; i < n; ++i)
+            elevations.push_back(n == 1 ? first
+                                        : first + (last - first) * static_cast<double>(i) /
+                                                      static_cast<double>(n - 1));
     }
+    for (const double elevation : elevations)
+        if (std::fabs(elevation) > 90)
+            throw ConfigError(beams.where() + ": an elevation is " + std::to_string(elevation) +
+                              "; expected -90 to 90 degrees");
+    if (elevations.size() > kMostBeams)
+        throw ConfigError(beams.where() + ": more than " + std::to_string(kMostBeams) + " beams");
     const auto column = [&](std::string_view key) {
         std::vector<double> v = beams.numbers(key);
         if (v.empty()) v.assign(elevations.size(), 0);
@@ -51,7 +72,10 @@ SpinningHead read_spinning(Section& root) {
     const double rate_hz = spin.positive("rate_hz");
     const std::uint32_t per_turn = spin.count("columns_per_turn");
     const double from_deg = spin.number("from_deg", 0.0), to_deg = spin.number("to_deg", from_deg + 360);
-    const double sign = spin.text("sense", "counterclockwise") == "clockwise" ? -1 : 1;
+    const std::string sense = spin.text("sense", "counterclockwise");
+    if (sense != "clockwise" && sense != "counterclockwise")
+        spin.fail("sense", "must be \"clockwise\" or \"counterclockwise\"");
+    const double sign = sense == "clockwise" ? -1 : 1;
     spin.finish();
     const double step_deg = 360.0 / per_turn;
     if (!(to_deg > from_deg) || to_deg - from_deg > 360)
@@ -60,6 +84,7 @@ SpinningHead read_spinning(Section& root) {
     const bool full = to_deg - from_deg == 360;
     const auto columns =
         static_cast<std::uint32_t>(std::floor((to_deg - from_deg) / step_deg + 1e-6)) + (full ? 0 : 1);
+    check_rays(static_cast<double>(head.beams.size()) * columns, root.where());
     head.pattern = {static_cast<std::uint32_t>(head.beams.size()), columns, sign * from_deg * kRadPerDeg,
                     sign * step_deg * kRadPerDeg, 1 / (rate_hz * per_turn)};
     for (const Beam& beam : head.beams)
@@ -72,7 +97,7 @@ SpinningHead read_spinning(Section& root) {
 RosettePattern read_rosette(Section& root, double scan_hz) {
     Section s = root.section("rosette");
     const double pulses = s.positive("pulses_per_second");
-    RosettePattern p{static_cast<std::uint32_t>(pulses / scan_hz + 0.5),
+    RosettePattern p{pulses_per_scan(pulses, scan_hz, s.where()),
                      s.count("lines", 1.0),
                      1 / pulses,
                      s.number("first_hz"),
@@ -87,7 +112,7 @@ RosettePattern read_rosette(Section& root, double scan_hz) {
 NoddingPattern read_nodding(Section& root, double scan_hz) {
     Section s = root.section("nodding");
     const double pulses = s.positive("pulses_per_second");
-    NoddingPattern p{static_cast<std::uint32_t>(pulses / scan_hz + 0.5),
+    NoddingPattern p{pulses_per_scan(pulses, scan_hz, s.where()),
                      s.count("lines", 1.0),
                      1 / pulses,
                      s.number("turn_hz"),
@@ -109,7 +134,14 @@ PinholePattern read_pinhole(Section& root) {
     };
     PinholePattern p{s.count("columns"), s.count("rows"), tangent("horizontal_deg"), tangent("vertical_deg")};
     s.finish();
+    check_rays(static_cast<double>(p.columns) * p.rows, s.where());
     return p;
+}
+
+RayTable read_table(Section& root, const std::filesystem::path& directory, double scan_hz) {
+    RayTable table = read_ray_table(directory / root.text("table"));
+    check_rays(static_cast<double>(table.firings.size()) / (table.period_s * scan_hz) + 2, root.where());
+    return table;
 }
 
 void read_models(Section& root, Sensor& sensor) {
@@ -121,7 +153,7 @@ void read_models(Section& root, Sensor& sensor) {
         throw ConfigError(range.where() + ": needs 0 <= min_m < max_m <= 10000");
 
     Section beam = root.section("beam");
-    sensor.divergence_rad = beam.number("divergence_mrad", 0.0) * 1e-3;
+    sensor.divergence_rad = beam.within("divergence_mrad", 0, 1000, 0.0) * 1e-3;
     beam.finish();
 
     Section error = root.section("error");
@@ -129,18 +161,13 @@ void read_models(Section& root, Sensor& sensor) {
     error.finish();
 
     Section intensity = root.section("intensity");
-    sensor.intensity = {static_cast<int>(intensity.number("incidence_power", 0.0)),
-                        static_cast<int>(intensity.number("range_power", 0.0))};
+    sensor.intensity = {static_cast<int>(intensity.whole("incidence_power", 0, 8, 0.0)),
+                        static_cast<int>(intensity.whole("range_power", 0, 8, 0.0))};
     intensity.finish();
-    if (sensor.intensity.incidence_power < 0 || sensor.intensity.incidence_power > 8 ||
-        sensor.intensity.range_power < 0 || sensor.intensity.range_power > 8)
-        throw ConfigError(intensity.where() + ": powers are whole numbers from 0 to 8");
 
     Section drop = root.section("drop");
-    sensor.drop = {drop.number("probability", 0.0), drop.number("max_incidence_deg", 90.0)};
+    sensor.drop = {drop.within("probability", 0, 1, 0.0), drop.within("max_incidence_deg", 0, 90, 90.0)};
     drop.finish();
-    if (sensor.drop.probability < 0 || sensor.drop.probability > 1)
-        throw ConfigError(drop.where() + ": probability must be from 0 to 1");
 }
 
 std::string known_names() {
@@ -173,7 +200,7 @@ Sensor Sensor::parse(std::string_view text, std::string_view origin, const std::
         else if (kind == "pinhole")
             sensor.rays = read_pinhole(root);
         else if (kind == "table")
-            sensor.rays = read_ray_table(directory / root.text("table"));
+            sensor.rays = read_table(root, directory, sensor.scan_hz);
         else
             throw ConfigError(std::string(origin) + ": kind \"" + kind +
                               "\" is not one of spinning, rosette, nodding, pinhole, table");

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,13 +30,23 @@ class Section {
     }
     double positive(std::string_view key, std::optional<double> fallback = {}) {
         const double v = number(key, fallback);
-        if (!(v > 0)) fail(key, "must be positive");
+        if (!(v >= 1 / kMostNumber)) fail(key, "must be positive");
         return v;
     }
+    double within(std::string_view key, double low, double high, std::optional<double> fallback = {}) {
+        const double v = number(key, fallback);
+        if (!(v >= low && v <= high)) fail(key, "must lie between " + text_of(low) + " and " + text_of(high));
+        return v;
+    }
+    std::uint64_t whole(std::string_view key, std::uint64_t low, std::uint64_t high,
+                        std::optional<double> fallback = {}) {
+        const double v = number(key, fallback);
+        if (v != std::floor(v) || !(v >= static_cast<double>(low) && v <= static_cast<double>(high)))
+            fail(key, "must be a whole number from " + std::to_string(low) + " to " + std::to_string(high));
+        return static_cast<std::uint64_t>(v);
+    }
     std::uint32_t count(std::string_view key, std::optional<double> fallback = {}) {
-        const double v = positive(key, fallback);
-        if (v != std::floor(v) || v > 1e7) fail(key, "must be a whole number below 10 million");
-        return static_cast<std::uint32_t>(v);
+        return static_cast<std::uint32_t>(whole(key, 1, 10'000'000, fallback));
     }
     bool flag(std::string_view key, bool fallback) {
         const auto* node = get(key);
@@ -95,8 +106,17 @@ class Section {
     double finite(const toml::node& node, std::string_view key) const {
         const auto v = node.value<double>();
         if (!v || !std::isfinite(*v)) fail(key, "must be a number");
+        if (std::fabs(*v) > kMostNumber) fail(key, "is " + text_of(*v) + ", which no sensor has");
         return *v;
     }
+    static std::string text_of(double v) {
+        std::ostringstream text;
+        text << v;
+        return text.str();
+    }
+
+    /// Nothing about a sensor is larger, and none of its times, rates and sizes smaller than one over it.
+    static constexpr double kMostNumber = 1e12;
 
     const toml::table& table_;
     std::string where_;

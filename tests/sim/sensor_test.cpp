@@ -215,5 +215,33 @@ TEST_CASE("mistakes in a sensor file are named with file and key") {
     CHECK_THROWS_WITH(parse("name='x'\n"), Catch::Contains("kind"));
     CHECK_THROWS_WITH(parse("name = \n"), Catch::Contains("line 1"));
     CHECK_THROWS_WITH(parse(good + "[drop]\nprobability=2\n"), Catch::Contains("probability"));
+    CHECK_THROWS_WITH(parse(good + "[drop]\nmax_incidence_deg=-3\n"), Catch::Contains("between 0 and 90"));
+    CHECK_THROWS_WITH(parse(good + "[beam]\ndivergence_mrad=-3\n"), Catch::Contains("divergence_mrad"));
+    CHECK_THROWS_WITH(parse(good + "[intensity]\nrange_power=1e300\n"), Catch::Contains("range_power"));
+    CHECK_THROWS_WITH(parse(good + "[intensity]\nrange_power=1.5\n"),
+                      Catch::Contains("\"range_power\" must be a whole number from 0 to 8"));
+    const auto spinning = [&](const std::string& spin, const std::string& beams) {
+        return parse("name='x'\nkind='spinning'\n[spin]\n" + spin + "\n[beams]\n" + beams +
+                     "\n[range]\nmax_m=50\n");
+    };
+    CHECK_THROWS_WITH(spinning("rate_hz=10\ncolumns_per_turn=9\nsense='left'", "elevation_deg=[0]"),
+                      Catch::Contains("\"sense\" must be"));
+    CHECK_THROWS_WITH(spinning("rate_hz=1e-300\ncolumns_per_turn=9", "elevation_deg=[0]"),
+                      Catch::Contains("\"rate_hz\" must be positive"));
+    CHECK_THROWS_WITH(spinning("rate_hz=10\ncolumns_per_turn=9", "elevation_deg=[0, 91]"),
+                      Catch::Contains("-90 to 90"));
+    CHECK_THROWS_WITH(spinning("rate_hz=10\ncolumns_per_turn=9", "count=10000000\nfirst_deg=0"),
+                      Catch::Contains("\"count\" must be a whole number from 1 to 65535"));
+    CHECK_THROWS_WITH(
+        spinning("rate_hz=10\ncolumns_per_turn=10000000", "count=1000\nfirst_deg=0\nlast_deg=9"),
+        Catch::Contains("from 1 to 100000000 rays"));
+    const auto pulsed = [&](const std::string& pulses) {
+        return parse("name='x'\nkind='rosette'\nscan_hz=10\n[rosette]\npulses_per_second=" + pulses +
+                     "\nfirst_hz=1\nsecond_hz=2\nhorizontal_deg=70\nvertical_deg=70\n[range]\nmax_m=50\n");
+    };
+    CHECK(pulsed("1000").rays_per_scan() == 100);
+    CHECK_THROWS_WITH(pulsed("255555505557.2"), Catch::Contains("from 1 to 100000000 rays"));
+    CHECK_THROWS_WITH(pulsed("1e13"), Catch::Contains("is 1e+13, which no sensor has"));
+    CHECK_THROWS_WITH(pulsed("1"), Catch::Contains("from 1 to 100000000 rays"));
     CHECK_THROWS_AS(Sensor::load("no-such-sensor"), ConfigError);
 }
