@@ -11,6 +11,7 @@ void PointBatch::clear() {
     sensor.clear();
     withheld.clear();
     no_return = damaged = 0;
+    first_bad_label.reset();
 }
 
 void PointBatch::reserve(std::size_t n) {

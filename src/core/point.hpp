@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace citysplat {
@@ -23,6 +24,13 @@ struct PointBatch {
 
     std::uint64_t no_return = 0;  ///< records left out: no position, by the format's convention
     std::uint64_t damaged = 0;    ///< records left out under ReadOptions::salvage
+
+    /// While a reader fills the batch: what its message will say about a label that is none.
+    struct BadLabel {
+        std::size_t at;
+        double value;
+    };
+    std::optional<BadLabel> first_bad_label;
 
     std::size_t size() const { return x.size(); }
     void clear();

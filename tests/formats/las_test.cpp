@@ -98,6 +98,10 @@ TEST_CASE("extra bytes are found by name, whatever their type") {
     file->read_block(0, b);
     CHECK(b.instance[1] == 77);
     CHECK(b.label[1] == 300);
+    CHECK_THAT(
+        message_of(image.set<std::uint16_t>(second + 12, 65535)),
+        Contains(
+            "point 1: the label (extra bytes \"Label\") is 65535; expected a whole number from 0 to 65534"));
 }
 
 TEST_CASE("coordinate systems come from WKT or GeoTIFF keys, with their unit") {
@@ -284,6 +288,8 @@ TEST_CASE("labels in a file of their own replace those inside, and must be as ma
     CHECK_THROWS_WITH(open_point_file(las, options), Contains("2 labels for a cloud of 3 points"));
     options.labels = write("c.label", "12345");
     CHECK_THROWS_WITH(open_point_file(las, options), Contains("5 bytes"));
+    options.labels = write("c.txt", "1\n65535\n3\n");
+    CHECK_THROWS_WITH(open_point_file(las, options), Contains("label 1 is 65535; expected 0 to 65534"));
     options.labels = write("d.txt", "1\ntwo\n3\n");
     CHECK_THROWS_WITH(open_point_file(las, options), Contains("line 2") && Contains("two"));
 }

@@ -320,8 +320,12 @@ TEST_CASE("text files: names on top, or by number of columns, or as told") {
     CHECK(read_one(write(dir / "d.txt", "4 1 2 3 9\n"), options).label[0] == 4);
     CHECK_THAT(message_of(dir / "d.txt"), Contains("5 columns without names"));
     CHECK_THAT(message_of(write(dir / "e.txt", "1 2 3\n1 2 x\n")), Contains("line 2") && Contains("\"x\""));
-    CHECK_THAT(message_of(write(dir / "f.csv", "x,y,z,label\n1,2,3,-1\n")),
-               Contains("point 0") && Contains("label"));
+    CHECK_THAT(message_of(write(dir / "f.csv", "x,y,z,label\n1,2,3,4\n1,2,3,-1.5\n1,2,3,-7\n")),
+               Contains("point 1: the label is -1.5; expected a whole number from 0 to 65534"));
+    CHECK_THAT(message_of(write(dir / "f.csv", "x,y,z,time\n1,2,3,nan\n")),
+               Contains("point 0: the time is nan; expected a finite number of seconds"));
+    CHECK_THAT(message_of(write(dir / "f.csv", "x,y,z,sensor_x,sensor_y,sensor_z\n1,2,3,1e20,0,0\n")),
+               Contains("point 0: the sensor position 1e+20, 0, 0 is not on Earth"));
     CHECK_THAT(message_of(write(dir / "g.txt", std::string("\x01\x02\x03\n", 4))), Contains("neither text"));
     CHECK_THAT(message_of(write(dir / "h.what", "1 2 3\n")), Contains("not a known point file"));
     options = {};

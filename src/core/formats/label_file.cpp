@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "core/formats/bytes_le.hpp"
+#include "core/formats/point_values.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -49,7 +50,7 @@ LabelFile::LabelFile(const std::filesystem::path& path, std::uint64_t points) : 
 }
 
 void LabelFile::take(std::uint64_t index, std::int64_t value) {
-    if (value < 0 || value > 0xffffffff)
+    if (value < 0 || value > 0xffffffff || (value & 0xffff) == kBadLabel)
         throw InputError(name_ + ": label " + std::to_string(index) + " is " + std::to_string(value) +
                          "; expected 0 to 65534, or with an instance in the high 16 bits");
     const auto label = static_cast<std::uint16_t>(value & 0xffff),

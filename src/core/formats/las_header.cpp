@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/formats/bytes_le.hpp"
+#include "core/formats/point_values.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -16,12 +17,6 @@ constexpr std::size_t kVlrBytes = 54, kEvlrBytes = 60, kExtraFieldBytes = 192;
 
 [[noreturn]] void fail(const File& file, const std::string& what) {
     throw InputError(file.path().string() + ": " + what);
-}
-
-std::string number(double v) {
-    char text[40];
-    std::snprintf(text, sizeof text, "%.10g", v);
-    return text;
 }
 
 /// Fixed-width text up to its first zero; what is not printable becomes '?'.

@@ -2,11 +2,11 @@
 
 #include "core/error.hpp"
 #include "core/formats/bytes_le.hpp"
+#include "core/formats/point_values.hpp"
 #include "core/lattice.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 namespace citysplat::formats {
 
@@ -38,24 +38,6 @@ double load_number(const LasExtraField& field, const std::byte* record) {
         default:
             return 0;
     }
-}
-
-/// A label that is not a whole number from 0 to 65534 becomes this, and is found by problem_of().
-constexpr std::uint16_t kBadLabel = 65535;
-
-std::uint16_t label_of(double v) {
-    return v >= 0 && v < kBadLabel && v == std::floor(v) ? static_cast<std::uint16_t>(v) : kBadLabel;
-}
-
-/// The low 16 bits, as in tables.
-std::uint16_t instance_of(double v) {
-    return std::fabs(v) < 9e15 ? static_cast<std::uint16_t>(static_cast<std::int64_t>(v)) : 0;
-}
-
-std::string number(double v) {
-    char text[40];
-    std::snprintf(text, sizeof text, "%.12g", v);
-    return text;
 }
 
 Vec3d scaled(Vec3d v, Vec3d factors) { return {v.x * factors.x, v.y * factors.y, v.z * factors.z}; }
@@ -108,6 +90,11 @@ LasExtraField LasRecordDecoder::find_extra(const LasHeader& h,
 
 void LasRecordDecoder::begin(PointBatch& out, std::size_t n) const {
     out.no_return = out.damaged = 0;
+    out.first_bad_label.reset();
+    grow(out, n);
+}
+
+void LasRecordDecoder::grow(PointBatch& out, std::size_t n) const {
     for (auto* column : {&out.x, &out.y, &out.z}) column->resize(n);
     out.gps_time.resize(has_gps_time() ? n : 0);
     out.intensity.resize(n);
@@ -154,8 +141,8 @@ void LasRecordDecoder::decode_extra(const std::byte* raw, std::size_t count, Poi
         return load_number(f, record) * f.scale + f.offset;
     };
     for (std::size_t i = 0; i < count; ++i, raw += stride_) {
-        if (label_.bytes) out.label[at + i] = label_of(value(label_, raw));
-        if (instance_.bytes) out.instance[at + i] = instance_of(value(instance_, raw));
+        if (label_.bytes) store_label(value(label_, raw), out, at + i);
+        if (instance_.bytes) store_instance(value(instance_, raw), out, at + i);
         if (has_sensor())
             out.sensor[at + i] =
                 scaled({value(sensor_[0], raw), value(sensor_[1], raw), value(sensor_[2], raw)}, to_metres_);
@@ -188,9 +175,8 @@ std::string LasRecordDecoder::problem_of(const PointBatch& out, std::size_t i) c
     if (has_gps_time() && !std::isfinite(out.gps_time[i]))
         return "the GPS time is " + number(out.gps_time[i]) + "; expected a finite number of seconds";
     if (label_.bytes && out.label[i] == kBadLabel)
-        return "the extra bytes \"" + label_.name + "\" hold no whole number from 0 to 65534";
-    if (has_sensor() && !(length(out.sensor[i]) <= 2 * furthest_))
-        return "the sensor position is not on Earth";
+        return "the label (extra bytes \"" + label_.name + "\")" + bad_label(out, i);
+    if (has_sensor() && !(length(out.sensor[i]) <= 2 * furthest_)) return far_sensor(out.sensor[i]);
     return {};
 }
 

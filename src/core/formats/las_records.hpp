@@ -19,8 +19,10 @@ class LasRecordDecoder {
     LasRecordDecoder(const LasHeader& header, std::string file_name, const ReadOptions& options,
                      Vec3d metres_per_unit);
 
-    /// Sizes the columns of `out` for `count` points.
+    /// Makes `out` a batch of `count` points, none of them decoded.
     void begin(PointBatch& out, std::size_t count) const;
+    /// Makes room for `count` points in all.
+    void grow(PointBatch& out, std::size_t count) const;
     /// Decodes whole records into out[at…].
     void decode(std::span<const std::byte> records, PointBatch& out, std::size_t at) const;
     /// Checks the values of all decoded points: coordinates on Earth and within the header's bounds, times

@@ -2,11 +2,11 @@
 
 #include "core/error.hpp"
 #include "core/formats/bytes_le.hpp"
+#include "core/formats/point_values.hpp"
 #include "core/lattice.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 
 namespace citysplat::formats {
@@ -86,17 +86,8 @@ void for_each_value(const Column& column, const std::byte* first, std::size_t st
     });
 }
 
-std::string number(double v) {
-    char text[40];
-    std::snprintf(text, sizeof text, "%.12g", v);
-    return text;
-}
-
 /// Characters of a list of columns in a message.
 constexpr std::size_t kMostListed = 200;
-
-/// A label that is not a whole number from 0 to 65534 becomes this, and is found by problem_of().
-constexpr std::uint16_t kBadLabel = 65535;
 
 }  // namespace
 
@@ -198,6 +189,7 @@ void TableDecoder::choose_intensity_range(std::span<const double> sample) {
 
 void TableDecoder::begin(PointBatch& out, std::size_t n) const {
     out.no_return = out.damaged = 0;
+    out.first_bad_label.reset();
     for (auto* column : {&out.x, &out.y, &out.z}) column->resize(n);
     out.gps_time.resize(has(Role::gps_time) ? n : 0);
     out.intensity.resize(has(Role::intensity) ? n : 0);
@@ -236,12 +228,10 @@ void TableDecoder::store(Role role, double v, PointBatch& out, std::size_t i) co
             break;
         }
         case Role::label:
-            out.label[i] =
-                v >= 0 && v < kBadLabel && v == std::floor(v) ? static_cast<std::uint16_t>(v) : kBadLabel;
+            store_label(v, out, i);
             break;
         case Role::instance:
-            out.instance[i] =
-                std::fabs(v) < 9e15 ? static_cast<std::uint16_t>(static_cast<std::int64_t>(v)) : 0;
+            store_instance(v, out, i);
             break;
         case Role::scan_angle:
             out.scan_angle_deg[i] = static_cast<float>(v);
@@ -304,10 +294,10 @@ std::string TableDecoder::problem_of(const PointBatch& out, std::size_t i) const
         if (!(std::fabs(position[a]) <= furthest_))
             return std::string(1, static_cast<char>('x' + a)) + " = " + number(position[a]) +
                    (std::isfinite(position[a]) ? " is not a coordinate on Earth" : " is not finite");
-    if (has(Role::gps_time) && !std::isfinite(out.gps_time[i])) return "the time is not finite";
-    if (has_label() && out.label[i] == kBadLabel) return "the label is not a whole number from 0 to 65534";
-    if (has_sensor() && !(length(out.sensor[i]) <= 2 * furthest_))
-        return "the sensor position is not on Earth";
+    if (has(Role::gps_time) && !std::isfinite(out.gps_time[i]))
+        return "the time is " + number(out.gps_time[i]) + "; expected a finite number of seconds";
+    if (has_label() && out.label[i] == kBadLabel) return "the label" + bad_label(out, i);
+    if (has_sensor() && !(length(out.sensor[i]) <= 2 * furthest_)) return far_sensor(out.sensor[i]);
     return {};
 }
 

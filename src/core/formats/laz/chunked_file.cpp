@@ -40,7 +40,7 @@ void ChunkedFile::read_block(std::size_t index, PointBatch& out) const {
         // Columns grow as points come out: what a damaged chunk claims to hold is not believed.
         decode(index, [&](std::span<const std::byte> records) {
             const std::size_t n = records.size() / header_.record_bytes;
-            decoder_.begin(out, done + n);
+            decoder_.grow(out, done + n);
             decoder_.decode(records, out, done);
             done += n;
         });

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "core/point.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+/// Values of points that the readers of LAS records and of tables treat alike, and the words for bad ones.
+namespace citysplat::formats {
+
+/// Labels are whole numbers from 0 to 65534. What is not becomes this, and is found when a batch is checked.
+inline constexpr std::uint16_t kBadLabel = 65535;
+
+void store_label(double v, PointBatch& out, std::size_t i);
+/// The low 16 bits.
+void store_instance(double v, PointBatch& out, std::size_t i);
+
+/// "1234.5", as short as twelve digits allow.
+std::string number(double v);
+/// " is 70000; expected …", after the name of the column. Requires out.label[i] == kBadLabel.
+std::string bad_label(const PointBatch& out, std::size_t i);
+std::string far_sensor(Vec3d sensor);
+
+}  // namespace citysplat::formats
