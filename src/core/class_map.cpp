@@ -31,6 +31,11 @@ std::uint32_t colour_from(std::string_view text, const std::string& where) {
     throw ConfigError(where + ": colour \"" + std::string(text) + "\" is not of the form #rrggbb");
 }
 
+bool flag_from(const toml::node& node, const std::string& where) {
+    if (!node.is_boolean()) throw ConfigError(where + ": dynamic must be true or false");
+    return node.as_boolean()->get();
+}
+
 ClassInfo class_from(const toml::table& table, const std::string& where) {
     ClassInfo info;
     for (const auto& [key, value] : table) {
@@ -40,7 +45,7 @@ ClassInfo class_from(const toml::table& table, const std::string& where) {
         else if (k == "group")
             info.group = group_from(value.value_or(""), where);
         else if (k == "dynamic")
-            info.dynamic = value.value_or(false);
+            info.dynamic = flag_from(value, where);
         else if (k == "colour")
             info.rgb = colour_from(value.value_or(""), where);
         else if (k != "label")
@@ -84,18 +89,22 @@ ClassMap ClassMap::parse(std::string_view text, std::string_view origin) {
     if (const auto* list = root["class"].as_array()) {
         for (const auto& item : *list) {
             const auto* table = item.as_table();
-            const auto label = table ? (*table)["label"].value<std::int64_t>() : std::nullopt;
-            if (!label || *label < 0 || *label > 65535)
-                throw ConfigError(where + ": every [[class]] needs a label from 0 to 65535");
+            const auto label = table ? whole_number<std::uint16_t>(table->get("label")) : std::nullopt;
+            if (!label) throw ConfigError(where + ": every [[class]] needs a label from 0 to 65535");
             const std::string at = where + ": class " + std::to_string(*label);
-            if (!classes.emplace(static_cast<std::uint16_t>(*label), class_from(*table, at)).second)
+            if (!classes.emplace(*label, class_from(*table, at)).second)
                 throw ConfigError(at + " is listed twice");
         }
     }
     if (classes.empty() && !root.contains("unlisted"))
         throw ConfigError(where + ": neither [[class]] entries nor [unlisted]; this is not a class map");
-    return ClassMap(root["name"].value_or(where), root["version"].value_or(1), std::move(classes),
-                    std::move(unlisted));
+    const auto version = root.contains("version") ? whole_number<int>(root.get("version")) : 1;
+    if (!version) throw ConfigError(where + ": version must be a whole number");
+    for (const auto& [key, value] : root)
+        if (const std::string_view k = key.str();
+            k != "name" && k != "version" && k != "class" && k != "unlisted")
+            throw ConfigError(where + ": unknown key \"" + std::string(k) + "\"");
+    return ClassMap(root["name"].value_or(where), *version, std::move(classes), std::move(unlisted));
 }
 
 std::vector<std::string> ClassMap::builtin_names() {

@@ -36,7 +36,11 @@ constexpr const char* kind_of = std::is_same_v<T, bool>  ? "true or false"
 
 template <class T>
 void assign(T& field, const toml::node& node, const std::string& where, std::string_view name) {
-    const auto value = node.value<T>();
+    std::optional<T> value;
+    if constexpr (std::is_same_v<T, int>)
+        value = whole_number<int>(&node);
+    else
+        value = node.value<T>();
     if (!value) refuse(where, name, kind_of<T>);
     field = *value;
 }

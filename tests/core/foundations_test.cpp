@@ -107,6 +107,14 @@ TEST_CASE("class maps load by name, round-trip through TOML and name their error
     CHECK_THROWS_WITH(ClassMap::parse("[[class]]\nlabel = 3\nname='x'\ngroup='wall'", "m.toml"),
                       Catch::Contains("m.toml") && Catch::Contains("class 3") && Catch::Contains("wall"));
     CHECK_THROWS_WITH(ClassMap::parse("a = [", "m.toml"), Catch::Contains("line 1"));
+    CHECK_THROWS_WITH(ClassMap::parse("[[class]]\nlabel = 98e28\nname='x'", "m.toml"),
+                      Catch::Contains("a label from 0 to 65535"));
+    CHECK_THROWS_WITH(ClassMap::parse("[[class]]\nlabel = 3\nname='x'\ndynamic='yes'", "m.toml"),
+                      Catch::Contains("class 3: dynamic must be true or false"));
+    CHECK_THROWS_WITH(ClassMap::parse("version = 1e30\n[unlisted]\nname='x'", "m.toml"),
+                      Catch::Contains("version must be a whole number"));
+    CHECK_THROWS_WITH(ClassMap::parse("[unlisted]\nname='x'\n[[clas]]\nlabel=3", "m.toml"),
+                      Catch::Contains("unknown key \"clas\""));
 }
 
 TEST_CASE("a picture is written as a PNG of its size, and an impossible path is named") {
