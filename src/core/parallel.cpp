@@ -3,6 +3,7 @@
 #include <tbb/blocked_range.h>
 #include <tbb/parallel_for.h>
 #include <tbb/parallel_pipeline.h>
+#include <tbb/task_arena.h>
 
 namespace citysplat::detail {
 
@@ -14,6 +15,10 @@ void run_ranges(std::size_t n, std::size_t grain, RangeBranch* branch, const voi
 void run_tasks(std::size_t n, RangeBranch* branch, const void* call) {
     tbb::parallel_for(
         std::size_t{0}, n, [=](std::size_t i) { branch(call, i, i + 1); }, tbb::simple_partitioner());
+}
+
+void run_isolated(void (*body)(const void* call), const void* call) {
+    tbb::this_task_arena::isolate([=] { body(call); });
 }
 
 void run_pipeline(std::size_t in_flight, const PipelineBranches& branches, void* call) {

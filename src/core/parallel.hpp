@@ -69,6 +69,8 @@ void run_ranges(std::size_t n, std::size_t grain, RangeBranch* branch, const voi
 /// One task for each number below n.
 void run_tasks(std::size_t n, RangeBranch* branch, const void* call);
 
+void run_isolated(void (*body)(const void* call), const void* call);
+
 /// The stages of a pipeline; make() returns nullptr at the end.
 struct PipelineBranches {
     void* (*make)(void* call);
@@ -104,6 +106,12 @@ void parallel_for(std::size_t n, const Body& body) {
     parallel_ranges(n, 1, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) body(i);
     });
+}
+
+/// Calls body(). A thread that waits for a loop inside it takes up no work from outside meanwhile.
+template <class Body>
+void isolated(const Body& body) {
+    detail::run_isolated([](const void* b) { (*static_cast<const Body*>(b))(); }, &body);
 }
 
 /// Calls body(i) for each i in [0, n), each as a task of its own: none waits for another to end.

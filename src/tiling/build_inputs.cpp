@@ -2,9 +2,14 @@
 
 #include "core/bytes.hpp"
 #include "core/error.hpp"
+#include "core/parallel.hpp"
+#include "tiling/partition.hpp"
+#include "tiling/point_archive.hpp"
 
+#include <exception>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace citysplat::tiling {
 
@@ -17,6 +22,9 @@ std::uint64_t disk_bytes_for(std::uint64_t points, std::uint64_t memory_bytes) {
     const std::uint64_t raw = points * sizeof(TilePoint);
     return raw / 2 + (raw > memory_bytes / 2 ? raw : 0);
 }
+
+/// Each holds its file and its archive open until all are read.
+constexpr std::size_t kMostQueued = 128;
 
 class InputResolver {
   public:
@@ -33,11 +41,14 @@ class InputResolver {
         list_inputs();
         if (rows_.empty() && options_.remove.empty())
             throw UsageError("nothing to build from: the city has no inputs yet, name some");
-        std::vector<InputRow> rows;
+        std::vector<const InputRow*> resolved;
         for (auto& [path, row] : rows_) {
             cancel_.check();
-            if (resolve(row)) rows.push_back(row);
+            if (resolve(row)) resolved.push_back(&row);
         }
+        read_queue();
+        std::vector<InputRow> rows;
+        for (const InputRow* row : resolved) rows.push_back(*row);
         drop_renamed(rows);
         report_.inputs = rows.size();
         return rows;
@@ -74,7 +85,7 @@ class InputResolver {
         row.reading = reading;
     }
 
-    /// Brings one row up to date. False when there is nothing to be had from it.
+    /// Brings one row up to date, or queues it for that. False when there is nothing to be had from it.
     bool resolve(InputRow& row) {
         const bool known = row.source != 0;
         if (!fs::exists(row.path)) {
@@ -96,7 +107,7 @@ class InputResolver {
         row.source = find_by_content(row, trajectory);
         if (row.source == 0) {
             if (options_.dry_run) return predict(row);
-            row.source = read_source(row, trajectory);
+            enqueue(row, trajectory);
         }
         return true;
     }
@@ -131,24 +142,84 @@ class InputResolver {
         return source && archive_is_there(source->id) ? source->id : 0;
     }
 
-    std::int64_t read_source(InputRow& row, const SourceTrajectory* trajectory) {
-        const OpenedInput input(row.path, options_.open, row.reading);
-        row.stamp = input.stamp;
+    /// An input that has to be read.
+    struct Queued {
+        InputRow& row;
+        const SourceTrajectory* trajectory;
+        OpenedInput input;
+        Partitioned result{};
+        std::exception_ptr error{};
+    };
+
+    /// Small inputs are read side by side and become durable together: what a file of its own costs, an fsync
+    /// and a transaction, is paid once for many. A large one is read by all threads, alone.
+    void enqueue(InputRow& row, const SourceTrajectory* trajectory) {
+        OpenedInput input(row.path, options_.open, row.reading);
         const std::uint64_t points = input.file->info().points;
-        const std::uint64_t needed = disk_bytes_for(points, options_.memory_bytes);
+        constexpr std::uint64_t kBytesPerPoint = sizeof(TilePoint) + SegmentEncoder::kBytesPerPoint;
+        if (queue_.size() == kMostQueued ||
+            queued_points_ + points > options_.memory_bytes / 4 / kBytesPerPoint)
+            read_queue();
+        check_disk(row, queued_disk_bytes_ += disk_bytes_for(points, options_.memory_bytes));
+        row.stamp = input.stamp;
+        queued_points_ += points;
+        queue_.push_back({row, trajectory, std::move(input)});
+    }
+
+    void check_disk(const InputRow& row, std::uint64_t needed) const {
         const std::uint64_t free = free_disk_bytes(store_.paths().root());
-        if (needed > free)
-            throw ResourceError("reading " + row.path + " needs about " + format_bytes(needed) + " in " +
-                                store_.paths().root().string() + ", which has " + format_bytes(free) +
-                                "; free some space and run the same command again");
-        Progress::Stage stage(progress_, "read " + fs::path(row.path).filename().string(), points, "pts");
-        Partitioned result = partition(input, trajectory, store_, options_.memory_bytes, cancel_, stage);
+        if (needed <= free) return;
+        throw ResourceError("reading " + row.path + " needs about " + format_bytes(needed) + " in " +
+                            store_.paths().root().string() + ", which has " + format_bytes(free) +
+                            "; free some space and run the same command again");
+    }
+
+    /// Reads what is queued. What could be read is kept even when something else could not; of several errors
+    /// the first input's is thrown.
+    void read_queue() {
+        if (queue_.empty()) return;
+        std::vector<Queued> queue = std::exchange(queue_, {});
+        queued_disk_bytes_ = 0;
+        {
+            const std::string what = queue.size() == 1 ? fs::path(queue[0].row.path).filename().string()
+                                                       : std::to_string(queue.size()) + " inputs";
+            Progress::Stage stage(progress_, "read " + what, std::exchange(queued_points_, 0), "pts");
+            parallel_tasks(queue.size(), [&](std::size_t i) { isolated([&] { read(queue[i], stage); }); });
+        }
         store_.flush();
+        std::vector<CitySource> sources;
+        for (const Queued& queued : queue)
+            if (!queued.error) sources.push_back(queued.result.source);
+        const std::vector<std::int64_t> ids = catalog_.add_sources(sources);
+        auto id = ids.begin();
+        std::exception_ptr error;
+        for (Queued& queued : queue) {
+            if (queued.error) {
+                if (!error) error = queued.error;
+                continue;
+            }
+            queued.row.source = *id++;
+            report(queued);
+        }
+        if (error) std::rethrow_exception(error);
+    }
+
+    void read(Queued& queued, Progress::Stage& stage) const {
+        try {
+            cancel_.check();
+            queued.result =
+                partition(queued.input, queued.trajectory, store_, options_.memory_bytes, cancel_, stage);
+        } catch (...) {
+            queued.error = std::current_exception();
+        }
+    }
+
+    void report(const Queued& queued) {
         ++report_.inputs_read;
-        report_.spilled_bytes += result.spilled_bytes;
-        const PointCounts& counts = result.source.counts;
-        if (trajectory && counts.without_sensor > 0) warn_of_times(row, *trajectory, *input.file, counts);
-        return catalog_.add_source(result.source, result.segments);
+        report_.spilled_bytes += queued.result.spilled_bytes;
+        const PointCounts& counts = queued.result.source.row.counts;
+        if (queued.trajectory && counts.without_sensor > 0)
+            warn_of_times(queued.row, *queued.trajectory, *queued.input.file, counts);
     }
 
     /// Points that the trajectory does not cover are kept; their normals cannot be oriented to the sensor.
@@ -201,6 +272,8 @@ class InputResolver {
     std::map<std::string, InputRow> rows_;
     std::set<std::string> named_, gone_;
     std::map<std::pair<std::string, std::string>, SourceTrajectory> trajectories_;
+    std::vector<Queued> queue_;
+    std::uint64_t queued_points_ = 0, queued_disk_bytes_ = 0;
 };
 
 }  // namespace

@@ -11,8 +11,8 @@
 namespace citysplat::tiling {
 
 /// Finds out what the inputs of the next generation are: those of the latest one, with what the options add
-/// and remove, each file that may have changed read into a source. Sources are committed one by one, so that
-/// a killed build does not read a file twice. Counts what it did in `report`.
+/// and remove, each file that may have changed read into a source. Sources are committed one by one, small
+/// ones in batches, so that a killed build does not read much twice. Counts what it did in `report`.
 std::vector<InputRow> resolve_inputs(Catalog& catalog, ObjectStore& store, const BuildOptions& options,
                                      const CancelToken& cancel, Progress& progress, BuildReport& report);
 

@@ -292,8 +292,16 @@ std::vector<ProductRow> Catalog::products() {
     return rows;
 }
 
-std::int64_t Catalog::add_source(const SourceRow& row, std::span<const SegmentRow> segments) {
+std::vector<std::int64_t> Catalog::add_sources(std::span<const CitySource> sources) {
     Transaction transaction(db_, Transaction::Kind::write);
+    std::vector<std::int64_t> ids;
+    for (const CitySource& source : sources) ids.push_back(insert(source));
+    transaction.commit();
+    return ids;
+}
+
+std::int64_t Catalog::insert(const CitySource& source) {
+    const SourceRow& row = source.row;
     const auto old = find_source(row.identity);
     if (old) {
         Statement(db_, "DELETE FROM segment WHERE source=?1").bind(1, old->id).run();
@@ -318,7 +326,7 @@ std::int64_t Catalog::add_source(const SourceRow& row, std::span<const SegmentRo
     Statement add(db_,
                   "INSERT INTO segment(source, x, y, points, accepted, at, bytes, hash)"
                   " VALUES(?1,?2,?3,?4,?5,?6,?7,?8)");
-    for (const SegmentRow& g : segments)
+    for (const SegmentRow& g : source.segments)
         add.bind(1, id)
             .bind(2, g.sector_x)
             .bind(3, g.sector_y)
@@ -328,7 +336,6 @@ std::int64_t Catalog::add_source(const SourceRow& row, std::span<const SegmentRo
             .bind(7, g.bytes)
             .bind(8, g.hash)
             .run();
-    transaction.commit();
     return id;
 }
 

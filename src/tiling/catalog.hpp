@@ -60,6 +60,12 @@ struct SegmentRow {
     Hash128 hash;                         ///< of the points, not of their encoding
 };
 
+/// A source and where its points lie in the archive.
+struct CitySource {
+    SourceRow row;
+    std::vector<SegmentRow> segments;
+};
+
 /// Size, time and inode: equal stamps save hashing the file again, and decide nothing else.
 struct FileStamp {
     std::uint64_t size = 0;
@@ -140,8 +146,9 @@ class Catalog {
 
     /// Sources and products stand for themselves, before any generation uses them: that is what a killed
     /// build resumes from. Their objects must be durable.
-    /// A source of the same identity is replaced and keeps its id.
-    std::int64_t add_source(const SourceRow& source, std::span<const SegmentRow> segments);
+    /// Adds all of them or none and returns their ids. A source of the same identity is replaced and keeps
+    /// its id.
+    std::vector<std::int64_t> add_sources(std::span<const CitySource> sources);
     void add_products(std::span<ProductRow> products);  ///< sets the ids; replaces those with the same key
 
     /// Flips the city: one transaction that adds the generation and everything it names. Requires a number
@@ -156,6 +163,7 @@ class Catalog {
   private:
     Catalog(const std::filesystem::path& path, Database::Access access);
     void check();
+    std::int64_t insert(const CitySource& source);
 
     Database db_;
 };

@@ -16,11 +16,6 @@
 
 namespace citysplat::tiling {
 
-struct CitySource {
-    SourceRow row;
-    std::vector<SegmentRow> segments;
-};
-
 /// The sources that these inputs are, each once.
 std::vector<CitySource> sources_of(Catalog& catalog, const std::vector<InputRow>& inputs);
 

@@ -95,13 +95,12 @@ std::vector<std::byte> single_generation_catalog(Catalog& from, const Generation
     Catalog::create(scratch);
     {
         Catalog to = Catalog::open_to_write(scratch);
-        std::map<std::int64_t, std::int64_t> ids;
         std::vector<InputRow> inputs = from.inputs(generation.id);
-        for (InputRow& input : inputs) {
-            if (!ids.contains(input.source))
-                ids[input.source] = to.add_source(from.source(input.source), from.segments(input.source));
-            input.source = ids[input.source];
-        }
+        std::vector<CitySource> sources;
+        for (const InputRow& input : inputs)
+            sources.push_back({from.source(input.source), from.segments(input.source)});
+        const std::vector<std::int64_t> ids = to.add_sources(sources);
+        for (std::size_t i = 0; i < ids.size(); ++i) inputs[i].source = ids[i];
         std::vector<ProductRow> tiles = from.tiles(generation.id);
         if (!tiles.empty()) to.add_products(tiles);
         to.publish(generation, inputs, tiles);

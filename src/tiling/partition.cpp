@@ -9,6 +9,7 @@
 #include <tbb/enumerable_thread_specific.h>
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -207,11 +208,13 @@ Hash128 source_identity(const Hash128& content, const SourceTrajectory* trajecto
 Partitioned partition(const OpenedInput& input, const SourceTrajectory* trajectory, ObjectStore& store,
                       std::uint64_t memory_bytes, const CancelToken& cancel, Progress::Stage& progress) {
     const PointFile& file = *input.file;
-    Scatter scatter(store.paths().temporary() / ("spill-" + std::to_string(::getpid())),
-                    memory_bytes / 100 * 45);
+    static std::atomic<std::uint64_t> number{0};
+    Scatter scatter(
+        store.paths().temporary() / ("spill-" + std::to_string(::getpid()) + "-" + std::to_string(number++)),
+        memory_bytes / 100 * 45);
     tbb::enumerable_thread_specific<Binner> binners(trajectory ? &trajectory->path : nullptr);
     Partitioned result;
-    SourceRow& source = result.source;
+    SourceRow& source = result.source.row;
     parallel_invoke([&] { source.content = hash_file(input.path, cancel); },
                     [&] {
                         parallel_for(file.block_count(), [&](std::size_t block) {
@@ -247,7 +250,7 @@ Partitioned partition(const OpenedInput& input, const SourceTrajectory* trajecto
         source.counts.duplicates += segment.accepted - segment.points;
     }
     archive.finish(source);
-    result.segments = archive.segments();
+    result.source.segments = archive.segments();
     result.spilled_bytes = scatter.spilled_bytes();
     return result;
 }

@@ -50,14 +50,13 @@ struct OpenedInput {
 };
 
 struct Partitioned {
-    SourceRow source;
-    std::vector<SegmentRow> segments;
+    CitySource source;
     std::uint64_t spilled_bytes = 0;
 };
 
 /// Reads one input in one pass, in parallel, under `memory_bytes`, and writes its archive into the store
 /// (durable after flush). The bytes are hashed in the same pass. Throws BusyError when the file changed while
-/// it was read: nothing of it must be used.
+/// it was read: nothing of it must be used. Several inputs may be read at a time.
 Partitioned partition(const OpenedInput& input, const SourceTrajectory* trajectory, ObjectStore& store,
                       std::uint64_t memory_bytes, const CancelToken& cancel, Progress::Stage& progress);
 

@@ -171,7 +171,7 @@ bool is_archive(const File& file) {
     return magic == kMagic;
 }
 
-ArchiveDirectory read_directory(const File& file, const Hash128& object) {
+CitySource read_directory(const File& file, const Hash128& object) {
     const auto damaged = [&](const char* why) {
         throw CorruptionError("archive " + file.path().string() + ": " + why);
     };
@@ -192,7 +192,7 @@ ArchiveDirectory read_directory(const File& file, const Hash128& object) {
     file.read_at(trailer.directory_offset, bytes);
     if (checksum_bytes(bytes) != trailer.checksum) damaged("has a damaged directory");
 
-    ArchiveDirectory directory;
+    CitySource directory;
     const std::byte* at = bytes.data();
     for (std::uint64_t i = 0; i < trailer.segments; ++i, at += sizeof(DirectoryEntry)) {
         DirectoryEntry e;
@@ -210,7 +210,7 @@ ArchiveDirectory read_directory(const File& file, const Hash128& object) {
     at += sizeof e;
     if (at + e.format_bytes + e.crs_bytes != bytes.data() + bytes.size()) damaged("has a damaged directory");
     const char* text = reinterpret_cast<const char*>(at);
-    directory.source = {.id = 0,
+    directory.row = {.id = 0,
                         .identity = header.identity,
                         .content = e.content,
                         .content_bytes = e.content_bytes,

@@ -67,12 +67,8 @@ class ArchiveWriter {
 };
 
 /// What the directory of an archive says, for `repair`. Throws CorruptionError.
-struct ArchiveDirectory {
-    SourceRow source;
-    std::vector<SegmentRow> segments;
-};
 bool is_archive(const File& file);
-ArchiveDirectory read_directory(const File& file, const Hash128& object);
+CitySource read_directory(const File& file, const Hash128& object);
 
 /// One cell of a segment on disk.
 struct CellSpan {

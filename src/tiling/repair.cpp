@@ -13,7 +13,7 @@ namespace citysplat::tiling {
 namespace {
 
 struct Found {
-    std::map<Hash128, ArchiveDirectory> sources;  ///< by identity
+    std::vector<CitySource> sources;
     std::map<std::int64_t, GenerationRecord> generations;
     std::uint64_t damaged = 0;
 };
@@ -34,8 +34,7 @@ Found find_objects(const ObjectStore& store, const CancelToken& cancel) {
         }
         const File file = store.open(object, "an object");
         if (is_archive(file)) {
-            ArchiveDirectory directory = read_directory(file, object);
-            found.sources.insert_or_assign(directory.source.identity, std::move(directory));
+            found.sources.push_back(read_directory(file, object));
         }
     });
     return found;
@@ -81,9 +80,10 @@ RepairReport repair_city(const std::filesystem::path& city, const CancelToken& c
     RepairReport report;
     {
         Catalog catalog = Catalog::open_to_write(temporary);
+        const std::vector<std::int64_t> ids = catalog.add_sources(found.sources);
         std::map<Hash128, std::int64_t> source_ids;
-        for (const auto& [identity, directory] : found.sources)
-            source_ids[identity] = catalog.add_source(directory.source, directory.segments);
+        for (std::size_t i = 0; i < ids.size(); ++i) source_ids[found.sources[i].row.identity] = ids[i];
+        report.sources = source_ids.size();
         for (const auto& [id, record] : found.generations) {
             report.lost_inputs = publish_record(catalog, record, source_ids);
             report.latest = id;
@@ -101,7 +101,6 @@ RepairReport repair_city(const std::filesystem::path& city, const CancelToken& c
     if (::rename(temporary.c_str(), paths.catalog().c_str()) != 0)
         throw_errno("cannot rename to", paths.catalog());
     sync_directory(paths.root());
-    report.sources = found.sources.size();
     report.generations = found.generations.size();
     report.damaged_objects = found.damaged;
     return report;

@@ -124,6 +124,26 @@ TEST_CASE("info of several files names the broken one, shows the others, and fai
     CHECK(j["errors"].size() == 1);
 }
 
+TEST_CASE("info of many files is one page; of files in different systems without common bounds") {
+    const TempDir dir;
+    for (int i = 0; i < 30; ++i) in_epsg(2154, 40).write(dir / ("part" + std::to_string(i) + ".las"));
+    const std::string folder = dir.path().string();
+    const std::string page = test::citysplat({"info", folder}).out;
+    CHECK_THAT(page, Contains("together: 30 files") && Contains("1 200") && Contains("EPSG:2154") &&
+                         Contains("200.000 to 200.780") && !Contains("part3.las"));
+    CHECK_THAT(test::citysplat({"info", folder, "-v"}).out,
+               Contains("part3.las") && Contains("together: 30 files"));
+    in_epsg(32631, 40).write(dir / "utm.las");
+    CHECK_THAT(test::citysplat({"info", folder}).out,
+               Contains("EPSG:2154 (30 files)") && Contains("EPSG:32631 (1 file)") &&
+                   Contains("no common bounds") && !Contains("200.000 to 200.780"));
+    const json j = json_of(test::citysplat({"--json", "info", folder}));
+    CHECK(j["points"] == 31 * 40);
+    CHECK(j["files"].size() == 31);
+    CHECK(j["files"][3]["bounds"]["max"][1] == Approx(200.78));
+    CHECK(j["bounds"].is_null());
+}
+
 TEST_CASE("an empty cloud is valid and said to be empty") {
     const TempDir dir;
     const std::string las = test::las_image(2, 1, 0).write(dir / "none.las").string();

@@ -108,8 +108,8 @@ void city_files() {
     generation.id = 1;
     generation.note = "seed";
     generation.tile_size_m = 64;
-    tiling::SourceRow source;
-    source.format = "LAS";
+    tiling::CitySource source;
+    source.row.format = "LAS";
     tiling::ProductRow tile;
     tiling::Catalog::create(paths.catalog());
     {
@@ -117,7 +117,7 @@ void city_files() {
         catalog.add_products(std::span(&tile, 1));
         tiling::InputRow input;
         input.path = "/a.las";
-        input.source = catalog.add_source(source, {});
+        input.source = catalog.add_sources(std::span(&source, 1)).front();
         tiling::publish_generation(catalog, store, generation, std::span(&input, 1), std::span(&tile, 1));
     }
     const auto copy = [](const fs::path& from, const std::string& target, const std::string& name) {

@@ -103,6 +103,42 @@ TEST_CASE("an input that changes while it is read is not used") {
     CHECK(CityReader(d.city).generation().id == first.generation);
 }
 
+TEST_CASE("of many small inputs, those that can be read are kept when some cannot; the first error counts") {
+    Drive d;
+    for (int i = 0; i < 200; ++i)
+        d.put("part" + std::to_string(1000 + i) + ".cloud",
+              street(7, 1000 + 2 * (i % 190), 2000, 2, 3));  // the last ten are copies of the first
+    const auto failing = [](const fs::path& path) {
+        struct Damaged : PointFile {
+            explicit Damaged(const fs::path& p) : name(p.filename().string()), file(open_cloud(p)) {}
+            const PointFileInfo& info() const override { return file->info(); }
+            std::size_t block_count() const override { return file->block_count(); }
+            void read_block(std::size_t, PointBatch&) const override {
+                throw InputError(name + " is damaged");
+            }
+            std::string name;
+            std::unique_ptr<PointFile> file;
+        };
+        return std::make_unique<Damaged>(path);
+    };
+    auto options = d.options();
+    options.open = [&](const fs::path& path, const std::string&) -> std::unique_ptr<PointFile> {
+        const auto name = path.filename();
+        if (name == "part1020.cloud" || name == "part1090.cloud") return failing(path);
+        return open_cloud(path);
+    };
+    CHECK_THROWS_WITH(build_toy(d.city, options), Catch::Contains("part1020.cloud is damaged"));
+    CHECK_THROWS_AS(CityReader(d.city), Error);  // nothing was published
+
+    const BuildReport all = build_toy(d.city, d.options());
+    CHECK(all.inputs == 200);
+    CHECK(all.inputs_read ==
+          200 - 126 - 10);  // known: the sound ones of the first batch of 128, and the copies
+    auto one_by_one = d.options();
+    one_by_one.memory_bytes = 1 << 10;  // too little for two inputs at a time
+    CHECK(build_toy(d.dir / "other", one_by_one).digest == all.digest);
+}
+
 TEST_CASE("a dry run predicts and touches nothing") {
     Drive d;
     d.put("a.cloud", street(1, 1000, 2000, 60, 3));

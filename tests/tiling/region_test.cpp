@@ -37,7 +37,7 @@ struct Archives {
             path, [](const std::filesystem::path& p, const std::string&) { return open_cloud(p); }, "");
         Partitioned p = partition(input, trajectory, store, memory_bytes, cancel, stage);
         store.flush();
-        sources.push_back({p.source, p.segments});
+        sources.push_back(p.source);
         return sources.back().row;
     }
     CityPoints points() const { return CityPoints(store, sources); }

@@ -96,7 +96,7 @@ Written partition_all(const std::vector<InputSource>& inputs, ObjectStore& store
         Progress::Stage stage(progress, "read", 0, "pts");
         const Partitioned p = partition(input, nullptr, store, memory_bytes, cancel, stage);
         store.flush();
-        written.archive_bytes += p.source.object_bytes;
+        written.archive_bytes += p.source.row.object_bytes;
         written.spilled_bytes += p.spilled_bytes;
     }
     return written;

@@ -25,6 +25,7 @@ class Context {
     void resolve();
 
     bool json() const { return json_; }
+    bool verbose() const { return verbosity_ > 0; }
     int threads() const { return threads_; }
     std::uint64_t memory_bytes() const { return memory_bytes_; }
     const CancelToken& cancel() const { return cancel_; }

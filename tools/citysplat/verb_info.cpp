@@ -12,9 +12,9 @@
 #include <tbb/enumerable_thread_specific.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
+#include <exception>
 #include <limits>
 #include <map>
 #include <memory>
@@ -86,10 +86,28 @@ Contents read_contents(const PointFile& file, const CancelToken& cancel) {
 
 nlohmann::json vector_json(Vec3d v) { return {v.x, v.y, v.z}; }
 
+/// The map the user names, or the usual one of the format.
+class ClassMaps {
+  public:
+    explicit ClassMaps(const std::string& wanted) {
+        if (!wanted.empty()) wanted_ = ClassMap::load(wanted);
+    }
+    const ClassMap* of(const PointFileInfo& info) const {
+        if (wanted_) return &*wanted_;
+        if (info.format.starts_with("LA")) return &asprs_;
+        return info.format.starts_with("KITTI") ? &kitti_ : &none_;
+    }
+
+  private:
+    std::optional<ClassMap> wanted_;
+    ClassMap asprs_ = ClassMap::load("asprs"), kitti_ = ClassMap::load("semantic_kitti"), none_;
+};
+
+/// Of one file, or of several taken together.
 struct FileReport {
-    std::filesystem::path path;
+    std::string name;
     std::uint64_t bytes = 0;
-    ClassMap map;
+    const ClassMap* map = nullptr;  ///< belongs to ClassMaps
     PointFileInfo info;
     Contents contents;
     bool read = false;
@@ -102,6 +120,14 @@ std::optional<Bounds> bounds_of(const FileReport& r) {
     return std::nullopt;
 }
 
+std::uint64_t points_of(const FileReport& r) { return r.read ? r.contents.points : r.info.points; }
+
+nlohmann::json bounds_json(const FileReport& r) {
+    const auto b = bounds_of(r);
+    if (!b) return nullptr;
+    return {{"min", vector_json(b->min)}, {"max", vector_json(b->max)}};
+}
+
 void add_classes(nlohmann::json& j, const Contents& contents, const ClassMap& map) {
     j["classes"] = j["class_names"] = nlohmann::json::object();
     for (const auto& [label, count] : contents.classes) {
@@ -111,11 +137,11 @@ void add_classes(nlohmann::json& j, const Contents& contents, const ClassMap& ma
 }
 
 nlohmann::json to_json(const FileReport& r) {
-    nlohmann::json j{{"file", r.path.string()},
+    nlohmann::json j{{"file", r.name},
                      {"format", r.info.format},
                      {"bytes", r.bytes},
                      {"made_by", r.info.made_by},
-                     {"points", r.read ? r.contents.points : r.info.points},
+                     {"points", points_of(r)},
                      {"crs", r.info.crs},
                      {"crs_name", r.info.crs_name},
                      {"unit", r.info.unit},
@@ -130,10 +156,8 @@ nlohmann::json to_json(const FileReport& r) {
                      {"no_return", r.contents.no_return},
                      {"withheld", r.contents.withheld},
                      {"notes", r.info.notes}};
-    j["bounds"] = nullptr;
-    if (const auto b = bounds_of(r))
-        j["bounds"] = {{"min", vector_json(b->min)}, {"max", vector_json(b->max)}};
-    add_classes(j, r.contents, r.map);
+    j["bounds"] = bounds_json(r);
+    add_classes(j, r.contents, *r.map);
     if (r.contents.time_begin_s <= r.contents.time_end_s) {
         j["gps_time"] = {r.contents.time_begin_s, r.contents.time_end_s};
         constexpr const char* kKinds[]{"unknown", "week_seconds", "adjusted_standard"};
@@ -144,13 +168,16 @@ nlohmann::json to_json(const FileReport& r) {
 
 std::string fixed(double v, int decimals) {
     char text[64];
-    std::snprintf(text, sizeof text, "%.*f", decimals, v);
+    std::snprintf(text, sizeof text, std::fabs(v) < 1e15 ? "%.*f" : "%.*g", decimals, v);
     return text;
 }
 
+/// A value of several lines goes on below itself.
 void line(std::string& out, std::string_view name, const std::string& value) {
-    out +=
-        "  " + std::string(name) + std::string(name.size() < 14 ? 14 - name.size() : 1, ' ') + value + "\n";
+    constexpr std::size_t kWidth = 14;
+    out += "  " + std::string(name) + std::string(name.size() < kWidth ? kWidth - name.size() : 1, ' ');
+    for (const char c : value) out += c == '\n' ? "\n  " + std::string(kWidth, ' ') : std::string(1, c);
+    out += "\n";
 }
 
 std::string yes_no(std::initializer_list<std::pair<const char*, bool>> columns) {
@@ -206,10 +233,11 @@ void add_extent(std::string& out, const FileReport& r) {
 std::string page(const FileReport& r) {
     const PointFileInfo& i = r.info;
     const Contents& c = r.contents;
-    std::string out = r.path.string() + "\n";
-    line(out, "format", i.format + ", " + format_bytes(r.bytes));
+    std::string out = r.name + "\n";
+    line(out, "format", i.format);
+    line(out, "size", format_bytes(r.bytes));
     if (!i.made_by.empty()) line(out, "made by", i.made_by);
-    line(out, "points", format_count(r.read ? c.points : i.points));
+    line(out, "points", format_count(points_of(r)));
     if (const std::uint64_t lost = i.points_lost + c.damaged)
         line(out, "lost", format_count(lost) + " damaged or missing points");
     if (c.no_return) line(out, "no return", format_count(c.no_return) + " records without a position");
@@ -237,30 +265,58 @@ std::string page(const FileReport& r) {
     std::string columns;
     for (const auto& name : i.columns) columns += (columns.empty() ? "" : " ") + name;
     if (!columns.empty()) line(out, "columns", columns);
-    const bool named = !r.map.classes().empty();
+    const bool named = !r.map->classes().empty();
     for (const auto& [label, count] : c.classes)
         line(out, "class " + std::to_string(label),
              format_count(count) + "  (" +
                  fixed(100 * static_cast<double>(count) / static_cast<double>(c.points), 1) + " %)" +
-                 (named ? "  " + r.map.at(label).name : ""));
+                 (named ? "  " + r.map->at(label).name : ""));
     if (!named && !c.classes.empty()) line(out, "note", "--classes says what the classes are called");
     for (const auto& note : i.notes) line(out, "note", note);
     return out;
 }
 
-/// Many files: one JSON object for all, sums on top.
-nlohmann::json summary(const std::vector<FileReport>& reports, const std::vector<std::string>& errors) {
-    nlohmann::json files = nlohmann::json::array();
-    Contents all;
+/// How many files say what.
+class Tally {
+  public:
+    void add(const std::string& what) { ++counts_[what]; }
+    bool agree() const { return counts_.size() <= 1; }
+
+    /// What all of them say, or a line for each of the most frequent: "LAS 1.2 (3 files)".
+    std::string text(const std::string& of_empty) const {
+        if (agree()) return counts_.empty() ? "" : counts_.begin()->first;
+        constexpr std::size_t kMostLines = 8;
+        std::vector<std::pair<std::string, std::uint64_t>> sorted(counts_.begin(), counts_.end());
+        std::stable_sort(sorted.begin(), sorted.end(),
+                         [](const auto& a, const auto& b) { return a.second > b.second; });
+        std::string out;
+        for (std::size_t i = 0; i < sorted.size() && i < kMostLines; ++i)
+            out += (i ? "\n" : "") + (sorted[i].first.empty() ? of_empty : sorted[i].first) + " (" +
+                   files_text(sorted[i].second) + ")";
+        if (sorted.size() > kMostLines)
+            out += "\nand " + std::to_string(sorted.size() - kMostLines) + " others";
+        return out;
+    }
+
+    static std::string files_text(std::uint64_t n) { return format_count(n) + (n == 1 ? " file" : " files"); }
+
+  private:
+    std::map<std::string, std::uint64_t> counts_;
+};
+
+/// Several files taken together, their points as if only headers had been read. Requires at least one.
+FileReport together(const std::vector<FileReport>& reports) {
+    FileReport all{
+        "together: " + Tally::files_text(reports.size()), 0, reports[0].map, reports[0].info, {}, false};
+    Tally formats, makers, systems, units, notes;
     std::optional<Bounds> bounds;
-    std::uint64_t points = 0, lost = 0;
-    std::string format;
-    for (const auto& r : reports) {
-        files.push_back(to_json(r));
-        all.add(r.contents);
-        points += r.read ? r.contents.points : r.info.points;
-        lost += r.info.points_lost + r.contents.damaged;
-        format = format.empty() || format == r.info.format ? r.info.format : "several";
+    PointFileInfo& info = all.info;
+    info.points = info.points_lost = 0;
+    for (const FileReport& r : reports) {
+        const PointFileInfo& own = r.info;
+        formats.add(own.format), makers.add(own.made_by), units.add(own.unit);
+        systems.add(own.crs_name.empty() ? own.crs.substr(0, 70) : own.crs_name);
+        for (const std::string& note : own.notes) notes.add(note);
         if (const auto b = bounds_of(r)) {
             if (!bounds) bounds = b;
             bounds->min = {std::min(bounds->min.x, b->min.x), std::min(bounds->min.y, b->min.y),
@@ -268,14 +324,41 @@ nlohmann::json summary(const std::vector<FileReport>& reports, const std::vector
             bounds->max = {std::max(bounds->max.x, b->max.x), std::max(bounds->max.y, b->max.y),
                            std::max(bounds->max.z, b->max.z)};
         }
+        all.bytes += r.bytes;
+        all.contents.add(r.contents);
+        info.points += points_of(r);
+        info.points_lost += own.points_lost;
+        info.has_gps_time |= own.has_gps_time, info.has_intensity |= own.has_intensity;
+        info.has_label |= own.has_label, info.has_instance |= own.has_instance;
+        info.has_sensor |= own.has_sensor;
+        if (own.time_kind != info.time_kind) info.time_kind = PointFileInfo::TimeKind::unknown;
     }
+    const bool one_system = systems.agree() && units.agree();
+    info.bounds_known = one_system && bounds;
+    if (info.bounds_known) info.bounds = *bounds;
+    info.format = formats.text("unknown");
+    info.made_by = makers.text("nobody says");
+    info.unit = units.text("unknown");
+    if (!systems.agree()) info.crs = info.crs_name = systems.text("not stated");
+    info.columns.clear();
+    info.notes.clear();
+    if (!one_system) info.notes.push_back("the files are in different systems and have no common bounds");
+    if (!notes.text("").empty()) info.notes.push_back(notes.text(""));
+    return all;
+}
+
+/// One JSON object for all, sums on top.
+nlohmann::json summary(const std::vector<FileReport>& reports, const std::vector<std::string>& errors) {
+    nlohmann::json files = nlohmann::json::array();
+    for (const FileReport& r : reports) files.push_back(to_json(r));
+    const FileReport all = reports.empty() ? FileReport{} : together(reports);
+    const bool one_format = all.info.format.find('\n') == std::string::npos;
     nlohmann::json j = files.size() == 1 && errors.empty() ? files[0] : nlohmann::json::object();
-    j["points"] = points;
-    j["points_lost"] = lost;
-    j["format"] = format;
-    j["bounds"] = nullptr;
-    if (bounds) j["bounds"] = {{"min", vector_json(bounds->min)}, {"max", vector_json(bounds->max)}};
-    add_classes(j, all, reports.empty() ? ClassMap() : reports.front().map);
+    j["points"] = points_of(all);
+    j["points_lost"] = all.info.points_lost + all.contents.damaged;
+    j["format"] = one_format ? all.info.format : "several";
+    j["bounds"] = bounds_json(all);
+    add_classes(j, all.contents, all.map ? *all.map : ClassMap());
     j["files"] = std::move(files);
     j["errors"] = errors;
     return j;
@@ -293,13 +376,6 @@ void compare_bounds(FileReport& r) {
                                " beyond the bounds of the header; the bounds shown are those of the points");
 }
 
-/// The map the user names, or the usual one of the format.
-ClassMap map_for(const PointFileInfo& info, const std::string& wanted) {
-    if (!wanted.empty()) return ClassMap::load(wanted);
-    if (info.format.starts_with("LA")) return ClassMap::load("asprs");
-    return info.format.starts_with("KITTI") ? ClassMap::load("semantic_kitti") : ClassMap();
-}
-
 struct Options {
     std::vector<std::string> inputs;
     std::string classes;
@@ -309,9 +385,77 @@ struct Options {
     TrajectoryFlags trajectory_flags;
 };
 
-void run(const Options& o, Context& context) {
+/// Opens a file and, unless the header is enough, reads it.
+FileReport look_at(const InputSource& source, const ReadOptions& read, const Options& o,
+                   const ClassMaps& maps, const std::optional<Trajectory>& trajectory,
+                   const CancelToken& cancel) {
+    const auto file = source.open(read);
+    FileReport report{source.path.string(),
+                      std::filesystem::file_size(source.path),
+                      maps.of(file->info()),
+                      file->info(),
+                      {},
+                      !o.header_only};
+    if (report.info.points == 0) report.info.notes.push_back("the file holds no points");
+    if (report.read) report.contents = read_contents(*file, cancel);
+    compare_bounds(report);
+    if (trajectory && report.contents.time_begin_s <= report.contents.time_end_s)
+        if (const auto gap = not_covered(report.name, report.contents.time_begin_s,
+                                         report.contents.time_end_s, *trajectory))
+            report.info.notes.push_back(*gap);
+    return report;
+}
+
+/// Files are looked at side by side; the reports keep their order. What cannot be read becomes an error,
+/// unless it is the only one.
+void look_at_all(const std::vector<InputSource>& sources, const Options& o, const ClassMaps& maps,
+                 const std::optional<Trajectory>& trajectory, Context& context,
+                 std::vector<FileReport>& reports, std::vector<std::string>& errors) {
     ReadOptions read = o.flags.read_options();
     if (read.units == ReadOptions::Units::refuse) read.units = ReadOptions::Units::as_is;
+    std::vector<std::optional<FileReport>> looks(sources.size());
+    std::vector<std::exception_ptr> failures(sources.size());
+    {
+        Progress::Stage stage(context.progress(), "reading", sources.size(), "files");
+        parallel_tasks(sources.size(), [&](std::size_t i) {
+            try {
+                context.cancel().check();
+                isolated(
+                    [&] { looks[i] = look_at(sources[i], read, o, maps, trajectory, context.cancel()); });
+            } catch (...) {
+                failures[i] = std::current_exception();
+            }
+            stage.advance(1);
+        });
+    }
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+        if (looks[i]) {
+            reports.push_back(std::move(*looks[i]));
+            continue;
+        }
+        try {
+            std::rethrow_exception(failures[i]);
+        } catch (const Error& e) {
+            if (sources.size() == 1 || e.kind() == ErrorKind::interrupted || e.kind() == ErrorKind::usage)
+                throw;
+            errors.emplace_back(e.what());
+        }
+    }
+}
+
+/// A page for each file and one for all; of many files only the latter.
+std::string pages(const std::vector<FileReport>& reports, bool verbose) {
+    constexpr std::size_t kMostPages = 20;
+    std::string text;
+    if (reports.size() <= kMostPages || verbose)
+        for (const FileReport& r : reports) text += page(r);
+    else
+        text += "(with -v, a page for each file)\n";
+    if (reports.size() > 1) text += page(together(reports));
+    return text;
+}
+
+void run(const Options& o, Context& context) {
     if (o.inputs.empty() && o.trajectory.empty())
         throw UsageError("info needs files to look at, or a --trajectory");
     std::optional<Trajectory> trajectory;
@@ -321,39 +465,15 @@ void run(const Options& o, Context& context) {
     if (const auto missing = missing_labels(sources)) context.warn(*missing);
     std::vector<FileReport> reports;
     std::vector<std::string> errors;
-    std::string text = trajectory ? trajectory_page(o.trajectory, *trajectory) : "";
-    {
-        Progress::Stage stage(context.progress(), "reading", sources.size(), "files");
-        for (const auto& source : sources) {
-            context.cancel().check();
-            try {
-                const auto file = source.open(read);
-                FileReport report{source.path,
-                                  std::filesystem::file_size(source.path),
-                                  map_for(file->info(), o.classes),
-                                  file->info(),
-                                  {},
-                                  !o.header_only};
-                if (report.info.points == 0) report.info.notes.push_back("the file holds no points");
-                if (report.read) report.contents = read_contents(*file, context.cancel());
-                compare_bounds(report);
-                if (trajectory && report.contents.time_begin_s <= report.contents.time_end_s)
-                    if (const auto gap = not_covered(source.path.string(), report.contents.time_begin_s,
-                                                     report.contents.time_end_s, *trajectory))
-                        report.info.notes.push_back(*gap);
-                text += page(report);
-                reports.push_back(std::move(report));
-            } catch (const Error& e) {
-                if (sources.size() == 1 || e.kind() == ErrorKind::interrupted || e.kind() == ErrorKind::usage)
-                    throw;
-                errors.emplace_back(e.what());
-            }
-            stage.advance(1);
-        }
-    }
+    const ClassMaps maps(o.classes);
+    look_at_all(sources, o, maps, trajectory, context, reports, errors);
     nlohmann::json result = summary(reports, errors);
-    if (trajectory) result["trajectory"] = trajectory_json(o.trajectory, *trajectory);
-    context.result(result, text);
+    std::string text;
+    if (trajectory) {
+        result["trajectory"] = trajectory_json(o.trajectory, *trajectory);
+        text = trajectory_page(o.trajectory, *trajectory);
+    }
+    context.result(result, text + pages(reports, context.verbose()));
     for (const auto& e : errors) context.warn(e);
     if (!errors.empty())
         throw InputError(std::to_string(errors.size()) + " of " + std::to_string(sources.size()) +
