@@ -163,6 +163,9 @@ class Builder {
         for (const InputRow& input : inputs_)
             if (ids.insert(input.source).second) report_.points += catalog_->source(input.source).counts;
         report_.far_outliers = points_->quarantined_points();
+        if (!inputs_.empty() && report_.points.kept == 0)
+            report_.warnings.push_back("the inputs hold no points that can be used (" +
+                                       format_count(report_.points.read) + " read): the city is empty");
     }
 
     void describe() {

@@ -148,6 +148,9 @@ TEST_CASE("an empty cloud is valid and said to be empty") {
     const TempDir dir;
     const std::string las = test::las_image(2, 1, 0).write(dir / "none.las").string();
     CHECK_THAT(json_of(test::citysplat({"--json", "info", las}))["notes"].dump(), Contains("no points"));
+    const Outcome built = test::citysplat({"build", dir / "city", las});
+    CHECK(built.exit_code == 0);
+    CHECK_THAT(built.err, Contains("warning: the inputs hold no points that can be used (0 read)"));
 }
 
 TEST_CASE("a city has one coordinate system: others are refused, the unknown must be assigned") {

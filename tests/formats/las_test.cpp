@@ -104,6 +104,20 @@ TEST_CASE("extra bytes are found by name, whatever their type") {
             "point 1: the label (extra bytes \"Label\") is 65535; expected a whole number from 0 to 65534"));
 }
 
+TEST_CASE("half a sensor position and bytes behind the points are noted") {
+    test::TempDir dir;
+    const auto half =
+        las_image(4, 6, 2, 16, {{"LASF_Spec", 4, extra_field("sensor_x", 10) + extra_field("sensor_y", 10)}});
+    const auto file = open_point_file(half.write(dir / "half.las"));
+    CHECK_FALSE(file->info().has_sensor);
+    CHECK_THAT(file->info().notes.at(0), Contains("sensor position lacks some of x, y and z"));
+    auto low = las_image(2, 1, 10);
+    low.set<std::uint32_t>(107, 7).set<std::uint32_t>(111, 7);
+    const auto fewer = open_point_file(low.write(dir / "low.las"));
+    CHECK(fewer->info().points == 7);
+    CHECK_THAT(fewer->info().notes.at(0), Contains("84 bytes behind the last point") && Contains("3 more"));
+}
+
 TEST_CASE("coordinate systems come from WKT or GeoTIFF keys, with their unit") {
     test::TempDir dir;
     const std::string feet =

@@ -335,6 +335,28 @@ TEST_CASE("text files: names on top, or by number of columns, or as told") {
     CHECK(salvaged.damaged == 2);
 }
 
+TEST_CASE("values of an ASCII PLY must fit the types of its header") {
+    test::TempDir dir;
+    const std::string header =
+        "ply\nformat ascii 1.0\nelement vertex 2\nproperty float x\nproperty float y\nproperty float z\n"
+        "property uchar red\nproperty int label\nend_header\n";
+    CHECK(read_one(write(dir / "a.ply", header + "1 2 3 255 5\n4 5 6 0 6\n")).size() == 2);
+    CHECK_THAT(message_of(write(dir / "b.ply", header + "1 2 3 255 5\n4 5 6 256 6\n")),
+               Contains("line 11: \"red\" is 256; expected a whole number from 0 to 255"));
+    CHECK_THAT(message_of(write(dir / "c.ply", header + "1 2 3 255 5.5\n4 5 6 0 6\n")),
+               Contains("line 10: \"label\" is 5.5; expected a whole number from -2147483648 to 2147483647"));
+    ReadOptions options;
+    options.salvage = true;
+    CHECK(read_one(dir / "c.ply", options).damaged == 1);
+}
+
+TEST_CASE("half a sensor position is noted and not used") {
+    test::TempDir dir;
+    const auto file = open_point_file(write(dir / "a.csv", "x,y,z,sensor_x,sensor_y\n1,2,3,4,5\n"));
+    CHECK_FALSE(file->info().has_sensor);
+    CHECK_THAT(file->info().notes.at(0), Contains("sensor position lacks some of x, y and z"));
+}
+
 TEST_CASE("large text files are read in blocks, in order") {
     test::TempDir dir;
     std::string text = "x y z\n";

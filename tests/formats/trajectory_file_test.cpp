@@ -124,6 +124,9 @@ TEST_CASE("KITTI poses with a calibration become poses of the sensor, with the t
     write_text(dir / "times.txt", "1\n2\n");
     write_text(dir / "poses.txt", "1 0 0 0 0 1 0 0 0 0 1 0\n2 0 0 1 0 1 0 -2 0 0 1 3\n");
     CHECK_THROWS_WITH(read_trajectory(dir / "poses.txt"), Contains("pose 2") && Contains("rotation"));
+    write_text(dir / "times.txt", "0.5\n0.25\n");
+    CHECK_THROWS_WITH(read_trajectory(dir / "poses.txt"),
+                      Contains("times.txt: time 2 is 0.25") && Contains("not after the 0.5"));
 }
 
 TEST_CASE("SBET records are projected, with grid north instead of true north") {
@@ -139,6 +142,13 @@ TEST_CASE("SBET records are projected, with grid north instead of true north") {
     CHECK(length(along - forward(t.poses()[0].world_from_body)) < 1e-5);
     write_sbet(dir / "cut.sbet", {sbet_record(1, 48.85, 2.35, 90)}, 1);
     CHECK_THROWS_WITH(read_trajectory(dir / "cut.sbet", options), Contains("135 bytes"));
+    options.epsg = 32633;
+    CHECK(read_trajectory(dir / "a.sbet", options).poses().size() ==
+          2);  // two zones off, as some do on purpose
+    options.epsg = 32651;
+    CHECK_THROWS_WITH(read_trajectory(dir / "a.sbet", options),
+                      Contains("record 0: longitude 2.35") && Contains("EPSG:32651, whose middle is 123.0"));
+    options.epsg = 2154;
     write_sbet(dir / "lie.sbet", {sbet_record(1, 48.85, 2.35, 90), sbet_record(2, 148, 2, 0)});
     CHECK_THROWS_WITH(read_trajectory(dir / "lie.sbet", options),
                       Contains("record 1") && Contains("latitude"));

@@ -125,10 +125,11 @@ Pose pose_of(const CsvLayout& layout, const std::vector<double>& row, const std:
                                 : 0.0;
     };
     const auto angle = [&](PoseRole role) {
-        constexpr double kMost_rad = 2000 * exact::kPi;  // headings that are not wrapped count whole turns
-        if (!(std::fabs(value(role)) <= kMost_rad))
+        // Headings that are not wrapped count whole turns; vehicles do not roll over.
+        const double most_turns = role == kYaw || role == kHeading ? 1000 : 1;
+        if (!(std::fabs(value(role)) <= 2 * exact::kPi * most_turns))
             throw InputError(where + ": " + std::string(kNames[role].role) + " " +
-                             std::to_string(value(role)) + " rad is no angle; expected at most 1000 turns");
+                             std::to_string(value(role)) + " rad is no angle; is the unit right?");
         return value(role);
     };
     Pose pose{{value(kX), value(kY), value(kZ)}, {}};

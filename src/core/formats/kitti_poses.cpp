@@ -79,6 +79,11 @@ std::vector<StampedPose> read_kitti_poses(const std::filesystem::path& path,
         if (times.size() != rows.size())
             throw InputError(file.string() + ": " + std::to_string(times.size()) + " times for " +
                              std::to_string(rows.size()) + " poses of " + path.string());
+        for (std::size_t i = 1; i < times.size(); ++i)
+            if (!(times[i][0] > times[i - 1][0]))
+                throw InputError(file.string() + ": time " + std::to_string(i + 1) + " is " +
+                                 std::to_string(times[i][0]) + ", not after the " +
+                                 std::to_string(times[i - 1][0]) + " before it");
     }
     // With a calibration the poses are those of a camera in the frame of the first one; we give those of the
     // sensor in the frame of its first scan, z up.

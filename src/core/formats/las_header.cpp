@@ -116,11 +116,21 @@ void read_geometry(const File& file, const std::byte* raw, LasHeader& h) {
     }
 }
 
-void check_points_fit(const File& file, std::uint64_t size, bool salvage, LasHeader& h) {
+/// Waveforms and extended records lie behind the points. A count that is too low looks the same without them.
+void look_behind_points(const std::byte* raw, std::uint64_t bytes, LasHeader& h) {
+    const bool waveforms = h.version_minor >= 3 && load_le<std::uint64_t>(raw + 227) != 0;
+    const bool records = h.version_minor >= 4 && load_le<std::uint32_t>(raw + 243) != 0;
+    if (bytes < h.record_bytes || waveforms || records) return;
+    h.notes.push_back(std::to_string(bytes) + " bytes behind the last point are not used; they would hold " +
+                      std::to_string(bytes / h.record_bytes) + " more");
+}
+
+void check_points_fit(const File& file, const std::byte* raw, std::uint64_t size, bool salvage,
+                      LasHeader& h) {
     if (h.compressed) return;  // the chunk table says where the points are
     const auto bytes = checked_multiply(h.points, h.record_bytes);
     const std::uint64_t room = size - h.points_offset;
-    if (bytes && *bytes <= room) return;
+    if (bytes && *bytes <= room) return look_behind_points(raw, room - *bytes, h);
     const std::uint64_t present = room / h.record_bytes;
     if (!salvage)
         fail(file, "claims " + std::to_string(h.points) + " points of " + std::to_string(h.record_bytes) +
@@ -256,7 +266,7 @@ LasHeader read_las_header(const File& file, bool salvage) {
     read_layout(file, raw, size, h);
     read_counts(file, raw, salvage, h);
     read_geometry(file, raw, h);
-    check_points_fit(file, size, salvage, h);
+    check_points_fit(file, raw, size, salvage, h);
     try {
         read_vlrs(file, raw, size, h);
         read_extra_fields(file, h);

@@ -73,7 +73,10 @@ LasRecordDecoder::LasRecordDecoder(const LasHeader& h, std::string file_name, co
     sensor_[0] = find_extra(h, Names{"sensor_x", "x_origin", "x_lidar_position"});
     sensor_[1] = find_extra(h, Names{"sensor_y", "y_origin", "y_lidar_position"});
     sensor_[2] = find_extra(h, Names{"sensor_z", "z_origin", "z_lidar_position"});
-    if (!sensor_[1].bytes || !sensor_[2].bytes) sensor_[0] = {};
+    const auto there = [](const LasExtraField& f) { return f.bytes != 0; };
+    const auto axes = std::count_if(std::begin(sensor_), std::end(sensor_), there);
+    half_sensor_ = axes == 1 || axes == 2;
+    if (half_sensor_) sensor_[0] = {};
 }
 
 LasExtraField LasRecordDecoder::find_extra(const LasHeader& h,
@@ -181,6 +184,7 @@ std::string LasRecordDecoder::problem_of(const PointBatch& out, std::size_t i) c
 }
 
 void LasRecordDecoder::look_at(std::span<const std::byte> plain_records, PointFileInfo& info) {
+    if (half_sensor_) info.notes.push_back(kHalfSensor);
     const std::size_t count = plain_records.size() / stride_;
     std::size_t outside = 0, odd_returns = 0;
     std::string first_odd;

@@ -33,7 +33,8 @@ class LasRecordDecoder {
     static constexpr std::uint64_t kLookPoints = 1000;
     /// Looks at some records that are stored as they are, kLookPoints or all: when most lie outside the
     /// header's bounds, it is the header that is wrong; the bounds are not used, and a note says so.
-    /// Impossible return numbers are noted too. Call before any other thread decodes.
+    /// Impossible return numbers and half a sensor position are noted too. Call before any other thread
+    /// decodes.
     void look_at(std::span<const std::byte> plain_records, PointFileInfo& info);
 
     bool has_gps_time() const { return gps_at_ != 0; }
@@ -58,6 +59,7 @@ class LasRecordDecoder {
     double furthest_;       ///< a coordinate beyond this is damage
     Vec3d to_metres_;
     LasExtraField label_, instance_, sensor_[3];
+    bool half_sensor_ = false;  ///< some of the three, which is nothing
 };
 
 }  // namespace citysplat::formats

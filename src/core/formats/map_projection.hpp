@@ -19,6 +19,7 @@ class MapProjection {
     };
     /// Requires |latitude| < π/2.
     Plane project(double latitude_rad, double longitude_rad) const;
+    double central_longitude_rad() const { return central_rad_; }
     /// Azimuth of true north on the grid, clockwise.
     double convergence_rad(double latitude_rad, double longitude_rad) const;
 

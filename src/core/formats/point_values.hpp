@@ -21,5 +21,7 @@ std::string number(double v);
 /// " is 70000; expected …", after the name of the column. Requires out.label[i] == kBadLabel.
 std::string bad_label(const PointBatch& out, std::size_t i);
 std::string far_sensor(Vec3d sensor);
+inline constexpr const char* kHalfSensor =
+    "the sensor position lacks some of x, y and z and is not used; is a column named differently?";
 
 }  // namespace citysplat::formats

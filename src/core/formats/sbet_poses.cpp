@@ -9,6 +9,14 @@
 
 namespace citysplat::formats {
 
+namespace {
+
+constexpr double kRadPerDeg = exact::kPi / 180;
+/// Zones are six degrees wide, and stretched to some fifteen in places.
+constexpr double kFarFromZone_rad = 20 * kRadPerDeg;
+
+}  // namespace
+
 Quaternion from_heading(double heading_rad, double pitch_rad, double roll_rad) {
     return from_yaw_pitch_roll(exact::kPi / 2 - heading_rad, -pitch_rad, roll_rad);
 }
@@ -45,6 +53,12 @@ std::vector<StampedPose> read_sbet_poses(const std::filesystem::path& path,
         if (!(std::fabs(v[8]) <= 7)) fail("pitch", v[8]);
         if (!(std::fabs(v[9]) <= 7)) fail("heading", v[9]);
         if (!(std::fabs(v[10]) <= 7)) fail("wander angle", v[10]);
+        if (std::fabs(v[2] - projection.central_longitude_rad()) > kFarFromZone_rad)
+            throw InputError(path.string() + ": record " + std::to_string(at / kSbetRecordBytes) +
+                             ": longitude " + std::to_string(v[2] / kRadPerDeg) +
+                             "° is far from EPSG:" + std::to_string(options.epsg) + ", whose middle is " +
+                             std::to_string(projection.central_longitude_rad() / kRadPerDeg) +
+                             "°; is --trajectory-epsg right?");
         const auto plane = projection.project(v[1], v[2]);
         const double heading = v[9] - v[10] + projection.convergence_rad(v[1], v[2]);
         poses.push_back({v[0], {{plane.east_m, plane.north_m, v[3]}, from_heading(heading, v[8], v[7])}});

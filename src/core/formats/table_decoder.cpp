@@ -140,9 +140,12 @@ void TableDecoder::find_roles() {
                                         [&](const Column& c) { return plain_name(c.name) == name; });
         if (same > 1) throw InputError(file_name_ + ": the column \"" + name + "\" is there twice");
     }
-    if (!has(Role::sensor_x) || !has(Role::sensor_y) || !has(Role::sensor_z))
-        for (const Role role : {Role::sensor_x, Role::sensor_y, Role::sensor_z})
-            column_of_[static_cast<std::size_t>(role)] = kNone;
+    constexpr Role kSensor[]{Role::sensor_x, Role::sensor_y, Role::sensor_z};
+    const auto axes = std::count_if(std::begin(kSensor), std::end(kSensor), [&](Role r) { return has(r); });
+    if (axes == 1 || axes == 2) {
+        notes_.push_back(kHalfSensor);
+        for (const Role role : kSensor) column_of_[static_cast<std::size_t>(role)] = kNone;
+    }
     auto& time = column_of_[static_cast<std::size_t>(Role::gps_time)];
     if (time != kNone && !is_float(columns_[time].type)) {
         notes_.push_back("the column \"" + columns_[time].name +
@@ -277,6 +280,22 @@ void TableDecoder::decode_column(std::size_t column, std::span<const std::byte> 
 void TableDecoder::decode_row(std::span<const double> row, PointBatch& out, std::size_t at) const {
     for (std::size_t r = 0; r < kRoles; ++r)
         if (column_of_[r] != kNone) store(static_cast<Role>(r), row[columns_[column_of_[r]].at], out, at);
+}
+
+std::optional<std::string> TableDecoder::misfit(std::span<const double> row) const {
+    for (const Column& column : columns_) {
+        if (is_float(column.type)) continue;
+        const double v = row[column.at];
+        double low = 0, high = 0;
+        with_type(column.type, [&]<class T>(T) {
+            low = static_cast<double>(std::numeric_limits<T>::lowest());
+            high = static_cast<double>(std::numeric_limits<T>::max());
+        });
+        if (v >= low && v <= high && v == std::floor(v)) continue;
+        return "\"" + column.name + "\" is " + number(v) + "; expected a whole number from " + number(low) +
+               " to " + number(high);
+    }
+    return std::nullopt;
 }
 
 std::vector<double> TableDecoder::values_of(Role role, std::span<const std::byte> records, std::size_t stride,

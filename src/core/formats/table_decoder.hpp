@@ -85,6 +85,8 @@ class TableDecoder {
     void decode_column(std::size_t column, std::span<const std::byte> values, PointBatch& out) const;
     /// One record of text, one number per column.
     void decode_row(std::span<const double> row, PointBatch& out, std::size_t at) const;
+    /// What is wrong with a row of text whose values do not fit the types the header gives them.
+    std::optional<std::string> misfit(std::span<const double> row) const;
     /// Values of one column of binary records.
     std::vector<double> values_of(Role role, std::span<const std::byte> records, std::size_t stride,
                                   bool big_endian) const;

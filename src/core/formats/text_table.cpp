@@ -181,6 +181,7 @@ void read_text_block(const File& file, const TextIndex::Block& block, std::uint6
                 fail(name, number,
                      std::to_string(got) + " numbers; expected " + std::to_string(columns) +
                          " (is the decimal separator a comma?)");
+            if (const auto problem = decoder.misfit(row)) fail(name, number, *problem);
         } catch (const InputError&) {
             if (!salvage) throw;
             std::fill(row.begin(), row.end(), std::numeric_limits<double>::infinity());
