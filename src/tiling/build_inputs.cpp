@@ -190,7 +190,8 @@ class InputResolver {
         std::vector<CitySource> sources;
         for (const Queued& queued : queue)
             if (!queued.error) sources.push_back(queued.result.source);
-        const std::vector<std::int64_t> ids = catalog_.add_sources(sources);
+        std::vector<std::int64_t> ids;
+        if (!sources.empty()) ids = catalog_.add_sources(sources);
         auto id = ids.begin();
         std::exception_ptr error;
         for (Queued& queued : queue) {

@@ -211,15 +211,15 @@ CitySource read_directory(const File& file, const Hash128& object) {
     if (at + e.format_bytes + e.crs_bytes != bytes.data() + bytes.size()) damaged("has a damaged directory");
     const char* text = reinterpret_cast<const char*>(at);
     directory.row = {.id = 0,
-                        .identity = header.identity,
-                        .content = e.content,
-                        .content_bytes = e.content_bytes,
-                        .object = object,
-                        .object_bytes = size,
-                        .format = std::string(text, e.format_bytes),
-                        .crs = std::string(text + e.format_bytes, e.crs_bytes),
-                        .counts = e.counts,
-                        .bounds = e.bounds};
+                     .identity = header.identity,
+                     .content = e.content,
+                     .content_bytes = e.content_bytes,
+                     .object = object,
+                     .object_bytes = size,
+                     .format = std::string(text, e.format_bytes),
+                     .crs = std::string(text + e.format_bytes, e.crs_bytes),
+                     .counts = e.counts,
+                     .bounds = e.bounds};
     return directory;
 }
 

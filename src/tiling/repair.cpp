@@ -33,9 +33,7 @@ Found find_objects(const ObjectStore& store, const CancelToken& cancel) {
             return;
         }
         const File file = store.open(object, "an object");
-        if (is_archive(file)) {
-            found.sources.push_back(read_directory(file, object));
-        }
+        if (is_archive(file)) found.sources.push_back(read_directory(file, object));
     });
     return found;
 }

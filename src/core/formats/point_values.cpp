@@ -1,19 +1,8 @@
 #include "core/formats/point_values.hpp"
 
-#include <cmath>
 #include <cstdio>
 
 namespace citysplat::formats {
-
-void store_label(double v, PointBatch& out, std::size_t i) {
-    const bool good = v >= 0 && v < kBadLabel && v == std::floor(v);
-    out.label[i] = good ? static_cast<std::uint16_t>(v) : kBadLabel;
-    if (!good && !out.first_bad_label) out.first_bad_label = {i, v};
-}
-
-void store_instance(double v, PointBatch& out, std::size_t i) {
-    out.instance[i] = std::fabs(v) < 9e15 ? static_cast<std::uint16_t>(static_cast<std::int64_t>(v)) : 0;
-}
 
 std::string number(double v) {
     char text[40];

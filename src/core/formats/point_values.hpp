@@ -2,6 +2,7 @@
 
 #include "core/point.hpp"
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -12,9 +13,16 @@ namespace citysplat::formats {
 /// Labels are whole numbers from 0 to 65534. What is not becomes this, and is found when a batch is checked.
 inline constexpr std::uint16_t kBadLabel = 65535;
 
-void store_label(double v, PointBatch& out, std::size_t i);
+inline void store_label(double v, PointBatch& out, std::size_t i) {
+    const bool good = v >= 0 && v < kBadLabel && v == std::floor(v);
+    out.label[i] = good ? static_cast<std::uint16_t>(v) : kBadLabel;
+    if (!good && !out.first_bad_label) out.first_bad_label = {i, v};
+}
+
 /// The low 16 bits.
-void store_instance(double v, PointBatch& out, std::size_t i);
+inline void store_instance(double v, PointBatch& out, std::size_t i) {
+    out.instance[i] = std::fabs(v) < 9e15 ? static_cast<std::uint16_t>(static_cast<std::int64_t>(v)) : 0;
+}
 
 /// "1234.5", as short as twelve digits allow.
 std::string number(double v);
