@@ -454,6 +454,8 @@ TEST_CASE("broken trajectories are named by pose or line") {
                    Contains("pose 1") && Contains(w) && Contains("expected 1"));
     CHECK_THAT(message("angle", "time,x,y,z,heading_deg\n1,0,0,0,1e99\n"),
                Contains("line 2") && Contains("heading") && Contains("1000 turns"));
+    CHECK_THAT(message("roll", "time,x,y,z,heading_rad,pitch_rad,roll_rad\n1,0,0,0,1,0,90\n"),
+               Contains("line 2") && Contains("roll 90 rad; expected at most 1 turn"));
     CHECK_THAT(message("twice", "time,x,X,y,z,heading_deg\n1,0,0,0,0,90\n"),
                Contains("line 1") && Contains("\"X\" is there twice"));
     CHECK_THAT(message("sbet.out", std::string(271, '\x01')), Contains("271 bytes") && Contains("136"));

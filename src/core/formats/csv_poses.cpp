@@ -1,5 +1,6 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "core/formats/point_values.hpp"
 #include "core/formats/text_table.hpp"
 #include "core/formats/trajectory_formats.hpp"
 #include "core/math_hd.hpp"
@@ -126,10 +127,11 @@ Pose pose_of(const CsvLayout& layout, const std::vector<double>& row, const std:
     };
     const auto angle = [&](PoseRole role) {
         // Headings that are not wrapped count whole turns; vehicles do not roll over.
-        const double most_turns = role == kYaw || role == kHeading ? 1000 : 1;
+        const int most_turns = role == kYaw || role == kHeading ? 1000 : 1;
         if (!(std::fabs(value(role)) <= 2 * exact::kPi * most_turns))
-            throw InputError(where + ": " + std::string(kNames[role].role) + " " +
-                             std::to_string(value(role)) + " rad is no angle; is the unit right?");
+            throw InputError(where + ": " + std::string(kNames[role].role) + " " + number(value(role)) +
+                             " rad; expected at most " + std::to_string(most_turns) +
+                             (most_turns == 1 ? " turn" : " turns") + "; is the unit right?");
         return value(role);
     };
     Pose pose{{value(kX), value(kY), value(kZ)}, {}};
