@@ -78,6 +78,7 @@ struct BuildReport {
     std::int64_t generation = 0;
     bool published = false;  ///< false: there was nothing to do, or it was a dry run or a shard
     PointCounts points;      ///< sums over the sources in the city
+    std::string crs;         ///< of the city; empty when no input says
     std::uint64_t far_outliers = 0;
     std::uint64_t inputs = 0, inputs_read = 0, inputs_hashed = 0;
     std::uint64_t tiles_total = 0, tiles_built = 0, tiles_reused = 0, tiles_empty = 0, tiles_checked = 0;

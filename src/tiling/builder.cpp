@@ -178,6 +178,7 @@ class Builder {
                             : latest_                 ? latest_->tile_size_m
                                                       : kDefaultTileSize_m;
         agree_on_crs();
+        report_.crs = next_.crs;
     }
 
     /// One coordinate system for all inputs, or none for all. Throws ConfigError naming the one that differs.

@@ -164,6 +164,9 @@ TEST_CASE("a city has one coordinate system: others are refused, the unknown mus
     const Outcome silent = test::citysplat({"build", city, lambert, unknown});
     CHECK(silent.exit_code == 78);
     CHECK_THAT(silent.err, Contains("c.las") && Contains("--crs"));
+    const Outcome alone = test::citysplat({"build", dir / "local", unknown});
+    CHECK(alone.exit_code == 0);
+    CHECK_THAT(alone.err, Contains("no input says its coordinate system") && Contains("--crs EPSG:n"));
     CHECK(test::citysplat({"build", city, lambert}).exit_code == 0);
     CHECK(test::citysplat({"build", city, unknown, "--crs", "EPSG:2154"}).exit_code == 0);
     const Outcome contradicted = test::citysplat({"build", city, utm, "--crs", "EPSG:2154"});

@@ -126,6 +126,7 @@ json to_json(const tiling::BuildReport& r, bool explain) {
     const auto& p = r.points;
     json object{{"generation", r.generation},
                 {"published", r.published},
+                {"crs", r.crs},
                 {"points_read", p.read},
                 {"points_kept", p.kept},
                 {"points_dropped",
@@ -256,6 +257,10 @@ void run(Context& context, const BuildFlags& flags) {
     const auto report =
         tiling::build_city(flags.city, processor, options, context.cancel(), context.progress());
     for (const std::string& line : report.warnings) context.warn(line);
+    if (report.inputs_read > 0 && report.crs.empty() && !flags.dry_run)
+        context.say(
+            "no input says its coordinate system: they are taken to share one, in metres; --crs EPSG:n says "
+            "which");
     if (flags.explain)
         for (const auto& e : report.explanations)
             context.say("tile " + e.tile.text() + ": " + tiling::text_of(e.reason));
