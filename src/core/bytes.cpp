@@ -59,6 +59,8 @@ std::string format_count(std::uint64_t n) {
     return digits;
 }
 
+std::string format_number(double v) { return printed("%.12g", v); }
+
 std::string format_duration(double seconds) {
     if (seconds < 10) return printed("%.2f s", seconds);
     if (seconds < 100) return printed("%.1f s", seconds);

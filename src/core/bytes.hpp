@@ -15,6 +15,9 @@ std::string format_bytes(std::uint64_t bytes);
 /// 1234567 → "1 234 567".
 std::string format_count(std::uint64_t n);
 
+/// "1234.5", as short as twelve digits allow.
+std::string format_number(double v);
+
 /// Seconds for people: "0.42 s", "12.3 s", "3:05", "1:02:10".
 std::string format_duration(double seconds);
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/toml_text.hpp"
 
@@ -7,7 +8,6 @@
 #include <cstdint>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,7 +35,8 @@ class Section {
     }
     double within(std::string_view key, double low, double high, std::optional<double> fallback = {}) {
         const double v = number(key, fallback);
-        if (!(v >= low && v <= high)) fail(key, "must lie between " + text_of(low) + " and " + text_of(high));
+        if (!(v >= low && v <= high))
+            fail(key, "must lie between " + format_number(low) + " and " + format_number(high));
         return v;
     }
     std::uint64_t whole(std::string_view key, std::uint64_t low, std::uint64_t high,
@@ -106,13 +107,8 @@ class Section {
     double finite(const toml::node& node, std::string_view key) const {
         const auto v = node.value<double>();
         if (!v || !std::isfinite(*v)) fail(key, "must be a number");
-        if (std::fabs(*v) > kMostNumber) fail(key, "is " + text_of(*v) + ", which no sensor has");
+        if (std::fabs(*v) > kMostNumber) fail(key, "is " + format_number(*v) + ", which no sensor has");
         return *v;
-    }
-    static std::string text_of(double v) {
-        std::ostringstream text;
-        text << v;
-        return text.str();
     }
 
     /// Nothing about a sensor is larger, and none of its times, rates and sizes smaller than one over it.

@@ -348,10 +348,10 @@ FileReport together(const std::vector<FileReport>& reports) {
 }
 
 /// One JSON object for all, sums on top.
-nlohmann::json summary(const std::vector<FileReport>& reports, const std::vector<std::string>& errors) {
+nlohmann::json summary(const std::vector<FileReport>& reports, const FileReport& all,
+                       const std::vector<std::string>& errors) {
     nlohmann::json files = nlohmann::json::array();
     for (const FileReport& r : reports) files.push_back(to_json(r));
-    const FileReport all = reports.empty() ? FileReport{} : together(reports);
     const bool one_format = all.info.format.find('\n') == std::string::npos;
     nlohmann::json j = files.size() == 1 && errors.empty() ? files[0] : nlohmann::json::object();
     j["points"] = points_of(all);
@@ -444,14 +444,14 @@ void look_at_all(const std::vector<InputSource>& sources, const Options& o, cons
 }
 
 /// A page for each file and one for all; of many files only the latter.
-std::string pages(const std::vector<FileReport>& reports, bool verbose) {
+std::string pages(const std::vector<FileReport>& reports, const FileReport& all, bool verbose) {
     constexpr std::size_t kMostPages = 20;
     std::string text;
     if (reports.size() <= kMostPages || verbose)
         for (const FileReport& r : reports) text += page(r);
     else
         text += "(with -v, a page for each file)\n";
-    if (reports.size() > 1) text += page(together(reports));
+    if (reports.size() > 1) text += page(all);
     return text;
 }
 
@@ -467,13 +467,14 @@ void run(const Options& o, Context& context) {
     std::vector<std::string> errors;
     const ClassMaps maps(o.classes);
     look_at_all(sources, o, maps, trajectory, context, reports, errors);
-    nlohmann::json result = summary(reports, errors);
+    const FileReport all = reports.empty() ? FileReport{} : together(reports);
+    nlohmann::json result = summary(reports, all, errors);
     std::string text;
     if (trajectory) {
         result["trajectory"] = trajectory_json(o.trajectory, *trajectory);
         text = trajectory_page(o.trajectory, *trajectory);
     }
-    context.result(result, text + pages(reports, context.verbose()));
+    context.result(result, text + pages(reports, all, context.verbose()));
     for (const auto& e : errors) context.warn(e);
     if (!errors.empty())
         throw InputError(std::to_string(errors.size()) + " of " + std::to_string(sources.size()) +

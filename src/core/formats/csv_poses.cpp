@@ -1,6 +1,6 @@
+#include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
-#include "core/formats/point_values.hpp"
 #include "core/formats/text_table.hpp"
 #include "core/formats/trajectory_formats.hpp"
 #include "core/math_hd.hpp"
@@ -129,9 +129,10 @@ Pose pose_of(const CsvLayout& layout, const std::vector<double>& row, const std:
         // Headings that are not wrapped count whole turns; vehicles do not roll over.
         const int most_turns = role == kYaw || role == kHeading ? 1000 : 1;
         if (!(std::fabs(value(role)) <= 2 * exact::kPi * most_turns))
-            throw InputError(where + ": " + std::string(kNames[role].role) + " " + number(value(role)) +
-                             " rad; expected at most " + std::to_string(most_turns) +
-                             (most_turns == 1 ? " turn" : " turns") + "; is the unit right?");
+            throw InputError(where + ": " + std::string(kNames[role].role) + " " +
+                             format_number(value(role)) + " rad; expected at most " +
+                             std::to_string(most_turns) + (most_turns == 1 ? " turn" : " turns") +
+                             "; is the unit right?");
         return value(role);
     };
     Pose pose{{value(kX), value(kY), value(kZ)}, {}};

@@ -1,8 +1,8 @@
 #include "core/formats/las_header.hpp"
 
+#include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/formats/bytes_le.hpp"
-#include "core/formats/point_values.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -104,14 +104,14 @@ void read_geometry(const File& file, const std::byte* raw, LasHeader& h) {
     for (std::size_t i = 0; i < 3; ++i) {
         const std::string axis(1, static_cast<char>('x' + i));
         if (!std::isfinite(scales[i]) || scales[i] == 0)
-            fail(file, "byte " + std::to_string(131 + 8 * i) + ": " + axis + " scale " + number(scales[i]) +
-                           "; expected a finite number other than 0");
+            fail(file, "byte " + std::to_string(131 + 8 * i) + ": " + axis + " scale " +
+                           format_number(scales[i]) + "; expected a finite number other than 0");
         if (!std::isfinite(offsets[i]))
-            fail(file, "byte " + std::to_string(155 + 8 * i) + ": " + axis + " offset " + number(offsets[i]) +
-                           " is not finite");
+            fail(file, "byte " + std::to_string(155 + 8 * i) + ": " + axis + " offset " +
+                           format_number(offsets[i]) + " is not finite");
         if (!std::isfinite(lows[i]) || !std::isfinite(highs[i]) || lows[i] > highs[i])
             fail(file, "byte " + std::to_string(179 + 16 * i) + ": bounds of " + axis + " from " +
-                           number(lows[i]) + " to " + number(highs[i]) +
+                           format_number(lows[i]) + " to " + format_number(highs[i]) +
                            "; expected finite numbers in order");
     }
 }
@@ -227,8 +227,9 @@ void read_extra_fields(const File& file, LasHeader& h) {
         if (type != 0 && (options & 8)) field.scale = load_le<double>(raw + 112);
         if (type != 0 && (options & 16)) field.offset = load_le<double>(raw + 136);
         if (!std::isfinite(field.scale) || field.scale == 0 || !std::isfinite(field.offset))
-            fail(file, "extra bytes \"" + field.name + "\": scale " + number(field.scale) + ", offset " +
-                           number(field.offset) + "; expected finite numbers and a scale other than 0");
+            fail(file, "extra bytes \"" + field.name + "\": scale " + format_number(field.scale) +
+                           ", offset " + format_number(field.offset) +
+                           "; expected finite numbers and a scale other than 0");
         at += field.bytes;
         if (at > h.record_bytes)
             fail(file, "extra bytes \"" + field.name + "\" end at byte " + std::to_string(at) +

@@ -1,5 +1,6 @@
 #include "core/formats/las_records.hpp"
 
+#include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/formats/bytes_le.hpp"
 #include "core/formats/point_values.hpp"
@@ -169,14 +170,16 @@ std::string LasRecordDecoder::problem_of(const PointBatch& out, std::size_t i) c
     const double low[3]{bounds_.min.x, bounds_.min.y, bounds_.min.z};
     const double high[3]{bounds_.max.x, bounds_.max.y, bounds_.max.z};
     for (std::size_t a = 0; a < 3; ++a) {
-        const std::string value = std::string(1, static_cast<char>('x' + a)) + " = " + number(position[a]);
+        const std::string value =
+            std::string(1, static_cast<char>('x' + a)) + " = " + format_number(position[a]);
         if (!(std::fabs(position[a]) <= furthest_)) return value + " is not a coordinate on Earth";
         if (position[a] < low[a] || position[a] > high[a])
-            return value + " lies outside the bounds of the header, " + number(low[a] + kBoundsSlack_m) +
-                   " to " + number(high[a] - kBoundsSlack_m) + " (--ignore-bounds if only those are wrong)";
+            return value + " lies outside the bounds of the header, " +
+                   format_number(low[a] + kBoundsSlack_m) + " to " + format_number(high[a] - kBoundsSlack_m) +
+                   " (--ignore-bounds if only those are wrong)";
     }
     if (has_gps_time() && !std::isfinite(out.gps_time[i]))
-        return "the GPS time is " + number(out.gps_time[i]) + "; expected a finite number of seconds";
+        return "the GPS time is " + format_number(out.gps_time[i]) + "; expected a finite number of seconds";
     if (label_.bytes && out.label[i] == kBadLabel)
         return "the label (extra bytes \"" + label_.name + "\")" + bad_label(out, i);
     if (has_sensor() && !(length(out.sensor[i]) <= 2 * furthest_)) return far_sensor(out.sensor[i]);

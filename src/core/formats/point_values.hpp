@@ -24,8 +24,6 @@ inline void store_instance(double v, PointBatch& out, std::size_t i) {
     out.instance[i] = std::fabs(v) < 9e15 ? static_cast<std::uint16_t>(static_cast<std::int64_t>(v)) : 0;
 }
 
-/// "1234.5", as short as twelve digits allow.
-std::string number(double v);
 /// " is 70000; expected …", after the name of the column. Requires out.label[i] == kBadLabel.
 std::string bad_label(const PointBatch& out, std::size_t i);
 std::string far_sensor(Vec3d sensor);

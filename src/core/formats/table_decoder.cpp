@@ -1,5 +1,6 @@
 #include "core/formats/table_decoder.hpp"
 
+#include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/formats/bytes_le.hpp"
 #include "core/formats/point_values.hpp"
@@ -186,7 +187,7 @@ void TableDecoder::choose_intensity_range(std::span<const double> sample) {
         intensity_high_ = high <= 1 ? 1 : high <= 255 ? 255 : 65535;
     }
     notes_.push_back(
-        "intensity from " + number(intensity_low_) + " to " + number(intensity_high_) +
+        "intensity from " + format_number(intensity_low_) + " to " + format_number(intensity_high_) +
         " is taken as the full scale, judging by the first points; --intensity-range says otherwise");
 }
 
@@ -292,8 +293,8 @@ std::optional<std::string> TableDecoder::misfit(std::span<const double> row) con
             high = static_cast<double>(std::numeric_limits<T>::max());
         });
         if (v >= low && v <= high && v == std::floor(v)) continue;
-        return "\"" + column.name + "\" is " + number(v) + "; expected a whole number from " + number(low) +
-               " to " + number(high);
+        return "\"" + column.name + "\" is " + format_number(v) + "; expected a whole number from " +
+               format_number(low) + " to " + format_number(high);
     }
     return std::nullopt;
 }
@@ -311,10 +312,10 @@ std::string TableDecoder::problem_of(const PointBatch& out, std::size_t i) const
     const double position[3]{out.x[i], out.y[i], out.z[i]};
     for (std::size_t a = 0; a < 3; ++a)
         if (!(std::fabs(position[a]) <= furthest_))
-            return std::string(1, static_cast<char>('x' + a)) + " = " + number(position[a]) +
+            return std::string(1, static_cast<char>('x' + a)) + " = " + format_number(position[a]) +
                    (std::isfinite(position[a]) ? " is not a coordinate on Earth" : " is not finite");
     if (has(Role::gps_time) && !std::isfinite(out.gps_time[i]))
-        return "the time is " + number(out.gps_time[i]) + "; expected a finite number of seconds";
+        return "the time is " + format_number(out.gps_time[i]) + "; expected a finite number of seconds";
     if (has_label() && out.label[i] == kBadLabel) return "the label" + bad_label(out, i);
     if (has_sensor() && !(length(out.sensor[i]) <= 2 * furthest_)) return far_sensor(out.sensor[i]);
     return {};
