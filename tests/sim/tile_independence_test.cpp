@@ -185,6 +185,31 @@ TEST_CASE("scans do not depend on tile size, splits or the memory for tiles") {
     }
 }
 
+TEST_CASE("what only a part of a slow sweep can reach is met, whatever the tiles") {
+    // Two arcs in one sweep: at its beginning, middle and end the car is on a line, in between 15 m beside
+    // it. The wall is within range from there alone.
+    std::vector<StampedPose> poses;
+    for (int i = 0; i <= 100; ++i) {
+        const double s = i / 100.0;
+        const double aside = 15 * std::fabs(exact::sin(2 * exact::kPi * s));
+        poses.push_back({2 * s, {{kUtm.east + 20 * s, kUtm.north + aside, 2}, {}}});
+    }
+    std::vector<WorldDisc> wall;
+    for (int i = 0; i < 200; ++i)
+        for (int k = 0; k < 40; ++k)
+            wall.push_back({{kUtm.east - 40 + 0.5 * i, kUtm.north + 50, 0.25 * k}, {0, -1, 0}, 0.5});
+    SensorRun run{test::small_sensor(), {}, 7};
+    std::get<SpinningHead>(run.sensor.rays).pattern.column_time_s *= 20;
+    const auto report = [&](double tile_m) {
+        return test::drive(MemoryCity(wall, tile_m), run, test::with_budget(1 << 30), Trajectory(poses))
+            .report;
+    };
+    const auto reference = report(512);
+    REQUIRE(reference.scans == 1);
+    CHECK(reference.hits > 20);
+    for (const double tile_m : {8.0, 16.0, 64.0}) CHECK(report(tile_m).digest == reference.digest);
+}
+
 TEST_CASE("a ray starts on the lattice, within half a step, and a shorter one starts there too") {
     for (const float t_max : {80.0f, 1000.0f, 1000.5f, 10000.0f}) {
         const double step = t_max > 1000 ? 1.0 / 1024 : 1.0 / 8192;
