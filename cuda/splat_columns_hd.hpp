@@ -1,23 +1,15 @@
 #pragma once
 
 #include "core/disc_bounds_hd.hpp"
-#include "core/lattice.hpp"
-#include "core/splat_hd.hpp"
-#include "core/splat_id_hd.hpp"
 #include "cuda/trace_params_hd.hpp"
+#include "sim/splat_columns_hd.hpp"
 
 #include <cstdint>
 
 /// From the columns of a splat tile, as they lie on disk, to what the OptiX programs need.
 namespace citysplat::gpu {
 
-/// The columns of a tile in device memory (core/splat_tile.hpp).
-struct SplatColumns {
-    const std::uint32_t *x, *y, *z, *normal;
-    const std::uint16_t *radius, *label, *intensity;
-    const std::uint8_t *incidence, *frame;
-    LatticePoint origin;  ///< of the tile's frame
-};
+using sim::SplatColumns;
 
 /// Box of a disc, laid out as OptixAabb.
 struct DiscBox {
@@ -40,21 +32,10 @@ CITYSPLAT_HD inline DiscBox box_around(const Disc& disc) {
 
 CITYSPLAT_HD inline void decode_splat(const SplatColumns& columns, std::uint32_t i,
                                       const DecodedSplats& out) {
-    const Disc disc =
-        unpack_disc(columns.x[i], columns.y[i], columns.z[i], columns.normal[i], columns.radius[i]);
+    const Disc disc = sim::disc_of(columns, i);
     out.discs[i] = sim::make_trace_disc(disc, columns.label[i]);
     out.discs[i].label |= static_cast<std::uint32_t>(columns.frame[i]) << 16;
-    const SplatIdentity identity{columns.origin.x + unpack_position(columns.x[i]),
-                                 columns.origin.y + unpack_position(columns.y[i]),
-                                 columns.origin.z + unpack_position(columns.z[i]),
-                                 columns.normal[i],
-                                 columns.radius[i],
-                                 columns.label[i],
-                                 columns.intensity[i],
-                                 unpack_attribute(columns.z[i]),
-                                 columns.incidence[i]};
-    out.facts[i] = {splat_id(identity), identity.normal, identity.intensity, identity.range,
-                    identity.incidence};
+    out.facts[i] = sim::facts_of(columns, i);
     out.boxes[i] = box_around(disc);
 }
 

@@ -1,8 +1,8 @@
 #include "core/disc_bounds_hd.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
-#include "core/splat_id_hd.hpp"
 #include "sim/packet.hpp"
+#include "sim/splat_columns_hd.hpp"
 #include "sim/tile_frustum.hpp"
 #include "sim/tracer.hpp"
 
@@ -166,6 +166,13 @@ void EmbreeTile::bounds(const RTCBoundsFunctionArguments* args) noexcept {
 /// Embree's books for user geometry, measured: about 90 bytes a primitive, and more while it builds.
 constexpr std::size_t kHierarchyBytesPerLeaf = 128;
 
+SplatColumns columns_of(const SplatTile& tile) {
+    return {tile.x().data(),         tile.y().data(),         tile.z().data(),
+            tile.normal().data(),    tile.radius().data(),    tile.label().data(),
+            tile.intensity().data(), tile.incidence().data(), tile.frame_number().data(),
+            tile.frame().origin()};
+}
+
 EmbreeTile::EmbreeTile(std::shared_ptr<Device> device, const SplatTile& tile, const EmbreeOptions& options)
     : device_(std::move(device)),
       per_leaf_(options.splats_per_leaf),
@@ -175,13 +182,13 @@ EmbreeTile::EmbreeTile(std::shared_ptr<Device> device, const SplatTile& tile, co
     discs_.reserve(tile.size());
     facts_.reserve(tile.size());
     Vec3f low{INFINITY, INFINITY, INFINITY}, high{-INFINITY, -INFINITY, -INFINITY};
-    for (std::size_t i = 0; i < tile.size(); ++i) {
-        const Disc disc = tile.disc(i);
+    const SplatColumns columns = columns_of(tile);
+    for (std::uint32_t i = 0; i < tile.size(); ++i) {
+        const Disc disc = disc_of(columns, i);
         if (!(disc.radius > 0) || !std::isfinite(dot(disc.normal, disc.normal)))
             throw CorruptionError("splat " + std::to_string(i) + " has no radius or no normal");
-        discs_.push_back(make_trace_disc(disc, tile.label()[i]));
-        facts_.push_back({splat_id(identity(tile.splat(i), tile.frame().origin())), tile.normal()[i],
-                          tile.intensity()[i], unpack_attribute(tile.z()[i]), tile.incidence()[i]});
+        discs_.push_back(make_trace_disc(disc, columns.label[i]));
+        facts_.push_back(facts_of(columns, i));
         const float reach = disc.radius + 2 * kHitSlack_m;
         low = {std::min(low.x, disc.centre.x - reach), std::min(low.y, disc.centre.y - reach),
                std::min(low.z, disc.centre.z - reach)};

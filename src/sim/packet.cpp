@@ -117,21 +117,6 @@ HWY_AFTER_NAMESPACE();
 
 namespace citysplat::sim {
 
-bool ClosestLanes::wins_tie(unsigned lane, SplatPlace place) const {
-    if (slot[lane] == kNoSlot) return true;
-    const std::uint64_t known =
-        slot[lane] == kEarlierSlot ? earlier[lane].splat_id : id_of(tiles, {slot[lane], splat[lane]});
-    return id_of(tiles, place) < known;
-}
-
-bool NearestLanes::wins_tie(unsigned lane, std::uint32_t known, SplatPlace hit_place) const {
-    return id(lane, hit_place) < id(lane, place[lane][known]);
-}
-
-std::uint64_t NearestLanes::id(unsigned lane, SplatPlace of) const {
-    return of.slot == kEarlierSlot ? earlier[lane].hits[of.splat].splat_id : id_of(tiles, of);
-}
-
 namespace {
 
 HWY_EXPORT(closest4);

@@ -48,7 +48,12 @@ struct ClosestLanes {
     }
 
   private:
-    bool wins_tie(unsigned lane, SplatPlace place) const;
+    bool wins_tie(unsigned lane, SplatPlace place) const {
+        if (slot[lane] == kNoSlot) return true;
+        const std::uint64_t known =
+            slot[lane] == kEarlierSlot ? earlier[lane].splat_id : id_of(tiles, {slot[lane], splat[lane]});
+        return id_of(tiles, place) < known;
+    }
 };
 
 /// First `depth` hits of each lane so far, in order.
@@ -80,8 +85,12 @@ struct NearestLanes {
     }
 
   private:
-    bool wins_tie(unsigned lane, std::uint32_t known, SplatPlace hit_place) const;
-    std::uint64_t id(unsigned lane, SplatPlace of) const;
+    bool wins_tie(unsigned lane, std::uint32_t known, SplatPlace hit_place) const {
+        return id(lane, hit_place) < id(lane, place[lane][known]);
+    }
+    std::uint64_t id(unsigned lane, SplatPlace of) const {
+        return of.slot == kEarlierSlot ? earlier[lane].hits[of.splat].splat_id : id_of(tiles, of);
+    }
 };
 
 template <class Lanes>
