@@ -97,6 +97,53 @@ TEST_CASE("a region has the points a brute-force search finds, in canonical orde
     }
 }
 
+TEST_CASE("a region ends at the lattice step where it says, on all sides") {
+    const LatticeBox core{to_lattice(1000), to_lattice(2000), to_lattice(1016), to_lattice(2016)};
+    const std::int64_t halo = to_lattice(2);
+    const LatticeBox box = core.widened(halo);
+    const std::int64_t middle_x = to_lattice(1008), middle_y = to_lattice(2008);
+    std::vector<CloudPoint> cloud = street(1, 1000, 1990, 20, 2);
+    const auto add = [&](std::int64_t x, std::int64_t y) {
+        cloud.push_back({.x = to_metres(x), .y = to_metres(y), .z = 1, .label = 77});
+    };
+    for (const std::int64_t step : {-1, 0, 1}) {
+        add(box.min_x + step, middle_y);
+        add(box.max_x + step, middle_y);
+        add(middle_x, box.min_y + step);
+        add(middle_x, box.max_y + step);
+    }
+    Archives a;
+    a.add(cloud);
+    const Region region = a.points().read(core, halo);
+    REQUIRE(in_world(region) == brute_force({cloud}, box));
+    // Of each side three are at the border: two within where it begins, one where it ends.
+    CHECK(std::count_if(region.points.begin(), region.points.end(),
+                        [](const TilePoint& p) { return p.label == 77; }) == 6);
+}
+
+TEST_CASE("a damaged cell of an archive is named, never read as other points") {
+    Archives a;
+    const SourceRow source = a.add(street(1, 1000, 2000, 12, 3));
+    const LatticeBox all{to_lattice(990), to_lattice(1990), to_lattice(1020), to_lattice(2050)};
+    const auto points = in_world(a.points().read(all, 0));
+    REQUIRE(points.size() > 1000);
+    const auto path = a.store.paths().object(source.object);
+    const std::vector<std::byte> good = read_file(path);
+    const SegmentRow segment = a.sources[0].segments[0];
+    std::size_t named = 0;
+    for (std::uint64_t at = segment.offset; at < segment.offset + segment.bytes; at += 3) {
+        auto bad = good;
+        bad[at] ^= std::byte{8};
+        FileWriter(path).write(bad);
+        try {
+            if (in_world(a.points().read(all, 0)) != points) FAIL("byte " << at << " gave other points");
+        } catch (const CorruptionError&) {
+            ++named;
+        }
+    }
+    CHECK(named > segment.bytes / 3 * 9 / 10);
+}
+
 TEST_CASE("points that cannot be used are dropped and counted by reason") {
     auto cloud = street(3, 0, 0, 20, 5);
     const std::size_t good = cloud.size();
