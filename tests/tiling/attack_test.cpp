@@ -143,7 +143,9 @@ TEST_CASE("verify names a generation record that is missing or damaged") {
             REQUIRE(report.corrupt.size() >= 1);
             CHECK(std::any_of(report.corrupt.begin(), report.corrupt.end(),
                               [&](const Damage& d) { return d.object == generation.record; }));
-            FileWriter(record).write(bytes);
+            FileWriter out(record);
+            out.write(bytes);
+            out.finish();
             REQUIRE(c.verify(true).corrupt.empty());
         };
         fs::remove(record);

@@ -134,7 +134,9 @@ TEST_CASE("a damaged cell of an archive is named, never read as other points") {
     for (std::uint64_t at = segment.offset; at < segment.offset + segment.bytes; at += 3) {
         auto bad = good;
         bad[at] ^= std::byte{8};
-        FileWriter(path).write(bad);
+        FileWriter out(path);
+        out.write(bad);
+        out.finish();
         try {
             if (in_world(a.points().read(all, 0)) != points) FAIL("byte " << at << " gave other points");
         } catch (const CorruptionError&) {
