@@ -107,12 +107,12 @@ TEST_CASE("building, publishing and looking after a city leaves the files of oth
     c.build("8", {}, 0);
 }
 
-TEST_CASE("gc removes what nothing needs and says which files are not the city's") {
+TEST_CASE("gc removes what nothing needs and says that there are files of others") {
     ForeignCity c;
     c.build("16", {}, 0);
     c.run({"gc", c.city, "--keep", "1", "--dry-run"}, 0);
     const Outcome collected = c.run({"gc", c.city, "--keep", "1"}, 0);
-    CHECK_THAT(collected.err + collected.out, Catch::Contains("objects/ab/abcdef0123456789abcdef0123456789"));
+    CHECK_THAT(collected.err + collected.out, Catch::Contains("2 files") && Catch::Contains("left alone"));
     c.run({"gc", c.city, "--keep", "1"}, 0);
     c.run({"verify", c.city, "--deep"}, 0);
 }
@@ -132,7 +132,7 @@ TEST_CASE("what is written out of a city stands beside the files of others") {
     c.run({"pack", c.city, out + "/city.pack"}, 0);
     c.run({"export", c.city, "--out", out + "/nodir/splats.ply"}, 74);
     c.run({"render", c.city, "--along", c.trajectory, "--out", out + "/nodir/view.png"}, 74);
-    c.run({"pack", c.city, out + "/nodir/city.pack"}, 74);
+    c.run({"pack", c.city, out + "/nodir/city.pack"}, 2);
     c.damage();
     c.run({"pack", c.city, out + "/damaged.pack"}, 65);
     c.run({"export", c.city, "--out", out + "/damaged.ply"}, 65);

@@ -10,6 +10,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <fcntl.h>
 #include <fstream>
 #include <sys/stat.h>
@@ -231,4 +233,15 @@ TEST_CASE("while somebody builds, nobody else changes the city") {
     }
     CHECK(c.objects() == before);
     CHECK(CityReader(c.city, 1).generation().digest == c.first.digest);
+}
+
+TEST_CASE("a touched input leaves every generation readable, not only the latest") {
+    const City c;
+    fs::last_write_time(c.path("a.cloud"), fs::file_time_type::clock::now() + std::chrono::hours(1));
+    CHECK_FALSE(c.build().published);
+    for (const VerifyReport& report = c.verify(true); const Damage& damage : report.corrupt)
+        FAIL_CHECK(damage.what << ": " << damage.problem);
+    CHECK(digest_of_tiles(CityReader(c.city, 1)) == c.first.digest);
+    CHECK(roll_back(c.city, 1) == 3);
+    CHECK(digest_of_tiles(CityReader(c.city)) == c.first.digest);
 }

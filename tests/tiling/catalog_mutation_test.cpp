@@ -67,8 +67,9 @@ Found find_out(const fs::path& city) {
     CancelToken cancel;
     Progress progress;
     try {
-        return verify_city(city, true, cancel, progress).corrupt.empty() ? Found::by_nobody
-                                                                         : Found::by_verify;
+        const VerifyReport report = verify_city(city, true, cancel, progress);
+        // A generation without its row is a note: a publish that was cut off looks the same.
+        return report.corrupt.empty() && report.notes.empty() ? Found::by_nobody : Found::by_verify;
     } catch (const Error&) {
         return Found::by_verify;
     }
