@@ -462,14 +462,27 @@ void Catalog::publish(const GenerationRow& g, std::span<const InputRow> inputs,
 void Catalog::restamp(std::int64_t generation, const Hash128& record, std::span<const InputRow> inputs) {
     Transaction transaction(db_, Transaction::Kind::write);
     Statement(db_, "UPDATE generation SET record=?1 WHERE id=?2").bind(1, record).bind(2, generation).run();
-    Statement s(db_,
-                "UPDATE input SET size=?1, mtime_ns=?2, inode=?3, t_size=?4, t_mtime_ns=?5, t_inode=?6"
-                " WHERE path=?7 AND source=?8 AND last IS NULL");
-    for (const InputRow& i : inputs) {
-        s.bind(1, i.stamp.size).bind(2, i.stamp.mtime_ns).bind(3, i.stamp.inode_and_ctime);
-        s.bind(4, i.trajectory_stamp.size).bind(5, i.trajectory_stamp.mtime_ns);
-        s.bind(6, i.trajectory_stamp.inode_and_ctime).bind(7, i.path).bind(8, i.source).run();
-    }
+    // A row may stand for earlier generations too, which keep the stamps they were published with.
+    const std::string which =
+        " WHERE path=?7 AND source=?8 AND last IS NULL"
+        " AND (size, mtime_ns, inode, t_size, t_mtime_ns, t_inode)<>(?1, ?2, ?3, ?4, ?5, ?6)";
+    Statement keep(
+        db_,
+        "INSERT INTO input(first, last, path, trajectory, reading, size, mtime_ns, inode, t_size,"
+        " t_mtime_ns, t_inode, source) SELECT first, ?9-1, path, trajectory, reading, size, mtime_ns,"
+        " inode, t_size, t_mtime_ns, t_inode, source FROM input" +
+            which + " AND first<?9");
+    Statement set(db_,
+                  "UPDATE input SET first=?9, size=?1, mtime_ns=?2, inode=?3, t_size=?4, t_mtime_ns=?5,"
+                  " t_inode=?6" +
+                      which);
+    for (const InputRow& i : inputs)
+        for (Statement* s : {&keep, &set}) {
+            s->bind(1, i.stamp.size).bind(2, i.stamp.mtime_ns).bind(3, i.stamp.inode_and_ctime);
+            s->bind(4, i.trajectory_stamp.size).bind(5, i.trajectory_stamp.mtime_ns);
+            s->bind(6, i.trajectory_stamp.inode_and_ctime).bind(7, i.path).bind(8, i.source);
+            s->bind(9, generation).run();
+        }
     transaction.commit();
 }
 

@@ -62,6 +62,10 @@ void collect_damaged(const ObjectStore& store, const std::set<Hash128>& needed, 
         const auto object = Hash128::from_hex(entry.path().filename().string());
         if (!object || !entry.is_regular_file() || (needed.contains(*object) && !store.size_of(*object)))
             continue;
+        if (!kind_of(File(entry.path(), File::Mode::read))) {
+            ++report.foreign;
+            continue;
+        }
         ++report.objects;
         report.freed_bytes += entry.file_size();
         if (!dry_run) std::filesystem::remove(entry.path());

@@ -79,6 +79,13 @@ struct SmallCity {
     CityPaths paths() const { return CityPaths(city); }
 };
 
+/// Of the splats as they are loaded, not as the catalog has it.
+Hash128 digest_of_tiles(const CityReader& city) {
+    Hash128 digest;
+    for (std::size_t i = 0; i < city.tiles().size(); ++i) digest += city.load(i).digest();
+    return digest;
+}
+
 }  // namespace
 
 TEST_CASE("a payload comes back as it was, with at most 24.2 bytes a splat") {
@@ -391,8 +398,8 @@ TEST_CASE("the catalog can be rebuilt from the objects") {
     const RepairReport repaired = repair_city(c.city, CancelToken());
     CHECK(repaired.generations == 2);
     CHECK(repaired.latest == 2);
-    CHECK(CityReader(c.city).generation().digest == second.digest);
-    CHECK(CityReader(c.city, 1).generation().digest == c.report.digest);
+    CHECK(digest_of_tiles(CityReader(c.city)) == second.digest);
+    CHECK(digest_of_tiles(CityReader(c.city, 1)) == c.report.digest);
     const BuildReport again = build_toy(c.city, toy_options());
     CHECK_FALSE(again.published);
     CHECK(again.tiles_built == 0);
