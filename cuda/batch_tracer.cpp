@@ -47,8 +47,8 @@ void put(std::byte* to, std::span<const T> values) {
 
 /// The launch with everything but its rays and hits.
 TraceParams params_for(const LoadedScene& scene, const TraceTask& task) {
-    return {scene.scenes(),    scene.tiles(), nullptr,      nullptr,
-            scene.scene_count, task.depth,    task.reach_m, task.frame};
+    return {scene.scenes(), scene.tiles(), nullptr, nullptr, scene.scene_count, {task.depth, task.reach_m},
+            task.frame};
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <optix.h>
 
 // Splats are custom primitives, so an intersection program decides every hit. It keeps the result in the
-// payload itself: the order of hits is then ours (distance, tile, splat) and no other program is needed. It
+// payload itself: the order of hits is then ours (distance, splat id) and no other program is needed. It
 // reports a distance only to tell the traversal how much of the ray is still of interest. OptiX may ask the
 // same splat twice and in any order; neither changes a result.
 
@@ -23,7 +23,7 @@ __device__ unsigned as_bits(float value) { return __float_as_uint(value); }
 
 __device__ void trace(const SceneView& scene, const sim::Ray& ray, float t_max, unsigned program,
                       unsigned (&payload)[kPayloadWords]) {
-    const Vec3f origin = sim::local_origin(ray.origin, scene.anchor);
+    const Vec3f origin = sim::local_origin(sim::lattice_origin(ray), scene.anchor);
     optixTrace(static_cast<OptixTraversableHandle>(scene.traversable),
                make_float3(origin.x, origin.y, origin.z),
                make_float3(ray.direction.x, ray.direction.y, ray.direction.z), ray.t_min, t_max, 0.0f,
@@ -41,22 +41,23 @@ __device__ Nearest& nearest_of_ray() {
 extern "C" __global__ void __raygen__closest() {
     const unsigned i = optixGetLaunchIndex().x;
     const sim::Ray ray = params.rays[i];
-    unsigned best[kPayloadWords] = {as_bits(ray.t_max), sim::kNoTile, sim::kNoTile};
+    unsigned best[kPayloadWords] = {as_bits(ray.t_max), kNoSlot, 0u};
     for (std::uint32_t s = 0; s < params.scene_count; ++s)
         trace(params.scenes[s], ray, as_float(best[0]), 0u, best);
-    const Candidate hit{as_float(best[0]), best[1], best[2]};
-    params.hits[i] = hit.slot == sim::kNoTile ? sim::Hit{} : describe(hit, params.tiles[hit.slot], ray);
+    const Candidate hit{as_float(best[0]), {best[1], best[2]}};
+    params.hits[i] = hit.place.slot == kNoSlot ? sim::Hit{} : describe(hit, params.tiles, ray);
 }
 
 extern "C" __global__ void __intersection__closest() {
     const unsigned slot = optixGetInstanceId();
-    Candidate hit{0, slot, optixGetPrimitiveIndex()};
+    Candidate hit{0, {slot, optixGetPrimitiveIndex()}};
     const sim::Ray& ray = params.rays[optixGetLaunchIndex().x];
-    if (!meets_splat(params.tiles[slot], hit.splat, ray, params.frame, hit.t)) return;
-    if (!comes_before(hit, {as_float(optixGetPayload_0()), optixGetPayload_1(), optixGetPayload_2()})) return;
+    if (!meets_splat(params.tiles[slot], hit.place.splat, ray, params.frame, hit.t)) return;
+    const Candidate best{as_float(optixGetPayload_0()), {optixGetPayload_1(), optixGetPayload_2()}};
+    if (best.place.slot != kNoSlot && !comes_before(hit, best, params.tiles)) return;
     optixSetPayload_0(as_bits(hit.t));
-    optixSetPayload_1(hit.slot);
-    optixSetPayload_2(hit.splat);
+    optixSetPayload_1(hit.place.slot);
+    optixSetPayload_2(hit.place.splat);
     optixReportIntersection(hit.t, 0u);
 }
 
@@ -70,19 +71,18 @@ extern "C" __global__ void __raygen__nearest() {
                                        as_bits(ray.t_max)};
     for (std::uint32_t s = 0; s < params.scene_count; ++s)
         trace(params.scenes[s], ray, as_float(payload[2]), 1u, payload);
-    const std::uint32_t count = count_within_reach(nearest, params.reach_m);
-    sim::Hit* out = params.hits + static_cast<std::size_t>(i) * params.depth;
-    for (std::uint32_t k = 0; k < count; ++k)
-        out[k] = describe(nearest.hits[k], params.tiles[nearest.hits[k].slot], ray);
-    if (count < params.depth) out[count] = sim::Hit{};
+    const std::uint32_t count = count_within_reach(nearest, params.wanted.reach_m);
+    sim::Hit* out = params.hits + static_cast<std::size_t>(i) * params.wanted.depth;
+    for (std::uint32_t k = 0; k < count; ++k) out[k] = describe(nearest.hits[k], params.tiles, ray);
+    if (count < params.wanted.depth) out[count] = sim::Hit{};
 }
 
 extern "C" __global__ void __intersection__nearest() {
     const unsigned slot = optixGetInstanceId();
-    Candidate hit{0, slot, optixGetPrimitiveIndex()};
+    Candidate hit{0, {slot, optixGetPrimitiveIndex()}};
     const sim::Ray& ray = params.rays[optixGetLaunchIndex().x];
-    if (!meets_splat(params.tiles[slot], hit.splat, ray, params.frame, hit.t)) return;
-    const float bound = offer(nearest_of_ray(), hit, params.depth, params.reach_m);
+    if (!meets_splat(params.tiles[slot], hit.place.splat, ray, params.frame, hit.t)) return;
+    const float bound = offer(nearest_of_ray(), hit, params.wanted, params.tiles);
     if (!(bound < as_float(optixGetPayload_2()))) return;
     optixSetPayload_2(as_bits(bound));
     optixReportIntersection(bound, 0u);

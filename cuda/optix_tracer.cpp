@@ -30,15 +30,13 @@ struct Gpu {
 
 class OptixTile final : public sim::TracerTile {
   public:
-    OptixTile(std::shared_ptr<Gpu> gpu, std::uint32_t index, const SplatTile& tile)
-        : gpu_(std::move(gpu)), index_(index), loaded_(gpu_->loader.load(tile)) {}
-    std::uint32_t index() const override { return index_; }
+    OptixTile(std::shared_ptr<Gpu> gpu, const SplatTile& tile)
+        : gpu_(std::move(gpu)), loaded_(gpu_->loader.load(tile)) {}
     std::size_t bytes() const override { return loaded_.bytes(); }
     const LoadedTile& loaded() const { return loaded_; }
 
   private:
     std::shared_ptr<Gpu> gpu_;
-    std::uint32_t index_;
     LoadedTile loaded_;
 };
 
@@ -46,12 +44,11 @@ class OptixTileSet final : public sim::TileSet {
   public:
     OptixTileSet(std::shared_ptr<Gpu> gpu, std::span<const sim::TracerTilePtr> tiles)
         : gpu_(std::move(gpu)), owners_(tiles.begin(), tiles.end()) {
-        std::vector<SceneTile> present;
+        std::vector<const LoadedTile*> present;
         for (const sim::TracerTilePtr& owner : owners_) {
             const auto& tile = static_cast<const OptixTile&>(*owner);
-            if (tile.loaded().count > 0) present.push_back({tile.index(), &tile.loaded()});
+            if (tile.loaded().count > 0) present.push_back(&tile.loaded());
         }
-        std::sort(present.begin(), present.end(), [](auto& a, auto& b) { return a.index < b.index; });
         scene_ = gpu_->loader.bind(present);
     }
     const LoadedScene& scene() const { return scene_; }
@@ -67,10 +64,7 @@ void merge(sim::HitList& list, std::span<const sim::Hit> hits, std::uint32_t dep
     for (const sim::Hit& hit : hits) {
         if (!hit.exists()) break;
         std::uint32_t at = list.count;
-        const auto before = [&](const sim::Hit& b) {
-            return sim::comes_before(hit.t, hit.tile, hit.splat, b.t, b.tile, b.splat);
-        };
-        while (at > 0 && before(list.hits[at - 1])) --at;
+        while (at > 0 && sim::comes_before(hit, list.hits[at - 1])) --at;
         if (at >= depth) break;
         std::uint32_t last = list.count < depth ? list.count++ : depth - 1;
         for (; last > at; --last) list.hits[last] = list.hits[last - 1];
@@ -94,9 +88,7 @@ class OptixTracer final : public sim::Tracer {
 
     std::string name() const override { return gpu_->device->description(); }
 
-    sim::TracerTilePtr load(std::uint32_t index, SplatTile tile) const override {
-        return std::make_shared<OptixTile>(gpu_, index, tile);
-    }
+    sim::TracerTilePtr load(SplatTile tile) const override { return std::make_shared<OptixTile>(gpu_, tile); }
     std::size_t estimated_bytes(std::uint64_t splats) const override {
         if (splats > std::numeric_limits<std::uint32_t>::max())
             throw ResourceError("a tile of " + std::to_string(splats) + " splats is too large for a GPU");
@@ -118,8 +110,9 @@ class OptixTracer final : public sim::Tracer {
             scene, rays.size(), {},
             [&](std::size_t first, std::span<sim::Ray> out) {
                 for (std::size_t i = 0; i < out.size(); ++i) {
-                    out[i] = rays[first + i];
-                    if (hits[first + i].exists()) out[i].t_max = hits[first + i].t;
+                    const sim::Ray& ray = rays[first + i];
+                    const sim::Hit& known = hits[first + i];
+                    out[i] = known.exists() ? sim::shortened(ray, known.t) : ray;
                 }
             },
             [&](std::size_t first, std::span<const sim::Hit> found) {
@@ -127,7 +120,7 @@ class OptixTracer final : public sim::Tracer {
                     const sim::Hit& a = found[i];
                     sim::Hit& b = hits[first + i];
                     if (!a.exists()) continue;
-                    if (!b.exists() || sim::comes_before(a.t, a.tile, a.splat, b.t, b.tile, b.splat)) b = a;
+                    if (!b.exists() || sim::comes_before(a, b)) b = a;
                 }
             });
     }
@@ -143,8 +136,8 @@ class OptixTracer final : public sim::Tracer {
             scene, rays.size(), task,
             [&](std::size_t first, std::span<sim::Ray> out) {
                 for (std::size_t i = 0; i < out.size(); ++i) {
-                    out[i] = rays[first + i];
-                    out[i].t_max = bound(lists[first + i], depth, reach_m, out[i].t_max);
+                    const sim::Ray& ray = rays[first + i];
+                    out[i] = sim::shortened(ray, bound(lists[first + i], depth, reach_m, ray.t_max));
                 }
             },
             [&](std::size_t first, std::span<const sim::Hit> found) {

@@ -15,9 +15,9 @@ constexpr std::int64_t kReach_m = static_cast<std::int64_t>(kSceneReach_m);
 struct FrameBox {
     TileFrame min, max;
 
-    explicit FrameBox(std::span<const SceneTile> tiles) : min(tiles[0].tile->frame), max(min) {
-        for (const SceneTile& t : tiles) {
-            const TileFrame& f = t.tile->frame;
+    explicit FrameBox(std::span<const LoadedTile* const> tiles) : min(tiles[0]->frame), max(min) {
+        for (const LoadedTile* tile : tiles) {
+            const TileFrame& f = tile->frame;
             min = {std::min(min.x_m, f.x_m), std::min(min.y_m, f.y_m), std::min(min.z_m, f.z_m)};
             max = {std::max(max.x_m, f.x_m), std::max(max.y_m, f.y_m), std::max(max.z_m, f.z_m)};
         }
@@ -36,8 +36,8 @@ Vec3d metres(const TileFrame& frame) {
     return {static_cast<double>(frame.x_m), static_cast<double>(frame.y_m), static_cast<double>(frame.z_m)};
 }
 
-TileInstance instance_of(const SceneTile& tile, std::uint32_t slot, const TileFrame& anchor) {
-    const TileFrame& f = tile.tile->frame;
+TileInstance instance_of(const LoadedTile& tile, std::uint32_t slot, const TileFrame& anchor) {
+    const TileFrame& f = tile.frame;
     TileInstance instance{};
     instance.scene_from_tile[0] = instance.scene_from_tile[5] = instance.scene_from_tile[10] = 1;
     instance.scene_from_tile[3] = static_cast<float>(f.x_m - anchor.x_m);
@@ -45,13 +45,13 @@ TileInstance instance_of(const SceneTile& tile, std::uint32_t slot, const TileFr
     instance.scene_from_tile[11] = static_cast<float>(f.z_m - anchor.z_m);
     instance.slot = slot;
     instance.visibility_mask = 255;
-    instance.traversable = tile.tile->traversable;
+    instance.traversable = tile.traversable;
     return instance;
 }
 
 }  // namespace
 
-SceneLayout lay_out_scenes(std::span<const SceneTile> tiles) {
+SceneLayout lay_out_scenes(std::span<const LoadedTile* const> tiles) {
     SceneLayout layout;
     const FrameBox box(tiles);
     const auto anchor_of = [&](const TileFrame& f) {
@@ -63,13 +63,12 @@ SceneLayout lay_out_scenes(std::span<const SceneTile> tiles) {
     };
     std::map<TileFrame, SceneLayout::Scene> scenes;
     for (std::uint32_t slot = 0; slot < tiles.size(); ++slot) {
-        const LoadedTile& tile = *tiles[slot].tile;
+        const LoadedTile& tile = *tiles[slot];
         const TileFrame anchor = anchor_of(tile.frame);
         SceneLayout::Scene& scene = scenes[anchor];
         scene.anchor = metres(anchor);
-        scene.instances.push_back(instance_of(tiles[slot], slot, anchor));
-        layout.tiles.push_back(
-            {tile.discs(), tile.facts(), metres(tile.frame), tiles[slot].index, tile.count});
+        scene.instances.push_back(instance_of(tile, slot, anchor));
+        layout.tiles.push_back({tile.discs(), tile.facts(), metres(tile.frame)});
     }
     for (auto& [anchor, scene] : scenes) layout.scenes.push_back(std::move(scene));
     return layout;

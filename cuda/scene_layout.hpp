@@ -16,9 +16,9 @@ struct SceneLayout {
         std::vector<TileInstance> instances;
     };
     std::vector<Scene> scenes;
-    std::vector<TileView> tiles;  ///< by slot
+    std::vector<sim::TileView> tiles;  ///< by slot
 };
 
-SceneLayout lay_out_scenes(std::span<const SceneTile> tiles);
+SceneLayout lay_out_scenes(std::span<const LoadedTile* const> tiles);
 
 }  // namespace citysplat::gpu

@@ -1,7 +1,9 @@
 #pragma once
 
 #include "core/disc_bounds_hd.hpp"
+#include "core/lattice.hpp"
 #include "core/splat_hd.hpp"
+#include "core/splat_id_hd.hpp"
 #include "cuda/trace_params_hd.hpp"
 
 #include <cstdint>
@@ -14,6 +16,7 @@ struct SplatColumns {
     const std::uint32_t *x, *y, *z, *normal;
     const std::uint16_t *radius, *label, *intensity;
     const std::uint8_t *incidence, *frame;
+    LatticePoint origin;  ///< of the tile's frame
 };
 
 /// Box of a disc, laid out as OptixAabb.
@@ -24,7 +27,7 @@ static_assert(sizeof(DiscBox) == 24);
 
 struct DecodedSplats {
     sim::TraceDisc* discs;
-    SplatFacts* facts;
+    sim::SplatFacts* facts;
     DiscBox* boxes;
 };
 
@@ -41,8 +44,17 @@ CITYSPLAT_HD inline void decode_splat(const SplatColumns& columns, std::uint32_t
         unpack_disc(columns.x[i], columns.y[i], columns.z[i], columns.normal[i], columns.radius[i]);
     out.discs[i] = sim::make_trace_disc(disc, columns.label[i]);
     out.discs[i].label |= static_cast<std::uint32_t>(columns.frame[i]) << 16;
-    out.facts[i] = {columns.normal[i], columns.intensity[i], unpack_attribute(columns.z[i]),
-                    columns.incidence[i]};
+    const SplatIdentity identity{columns.origin.x + unpack_position(columns.x[i]),
+                                 columns.origin.y + unpack_position(columns.y[i]),
+                                 columns.origin.z + unpack_position(columns.z[i]),
+                                 columns.normal[i],
+                                 columns.radius[i],
+                                 columns.label[i],
+                                 columns.intensity[i],
+                                 unpack_attribute(columns.z[i]),
+                                 columns.incidence[i]};
+    out.facts[i] = {splat_id(identity), identity.normal, identity.intensity, identity.range,
+                    identity.incidence};
     out.boxes[i] = box_around(disc);
 }
 

@@ -40,7 +40,8 @@ SplatColumns columns_at(DeviceAddress address, const SplatTile& tile) {
     };
     return {place(tile.x()),         place(tile.y()),         place(tile.z()),
             place(tile.normal()),    place(tile.radius()),    place(tile.label()),
-            place(tile.intensity()), place(tile.incidence()), place(tile.frame_number())};
+            place(tile.intensity()), place(tile.incidence()), place(tile.frame_number()),
+            tile.frame().origin()};
 }
 
 void refuse_bad_splats(const SplatTile& tile) {
@@ -53,12 +54,12 @@ void refuse_bad_splats(const SplatTile& tile) {
 }  // namespace
 
 const sim::TraceDisc* LoadedTile::discs() const { return at<const sim::TraceDisc>(splats.address()); }
-const SplatFacts* LoadedTile::facts() const {
-    return at<const SplatFacts>(splats.address() + count * sizeof(sim::TraceDisc));
+const sim::SplatFacts* LoadedTile::facts() const {
+    return at<const sim::SplatFacts>(splats.address() + count * sizeof(sim::TraceDisc));
 }
 const SceneView* LoadedScene::scenes() const { return at<const SceneView>(tables.address()); }
-const TileView* LoadedScene::tiles() const {
-    return at<const TileView>(tables.address() + scene_count * sizeof(SceneView));
+const sim::TileView* LoadedScene::tiles() const {
+    return at<const sim::TileView>(tables.address() + scene_count * sizeof(SceneView));
 }
 
 TileLoader::TileLoader(Device& device, DeviceMemory& memory, std::size_t staging_bytes)
@@ -76,13 +77,13 @@ LoadedTile TileLoader::load(const SplatTile& tile) {
 
     const std::lock_guard lock(mutex_);
     loaded.splats =
-        memory_.allocate(MemoryUse::splats, tile.size() * (sizeof(sim::TraceDisc) + sizeof(SplatFacts)));
+        memory_.allocate(MemoryUse::splats, tile.size() * (sizeof(sim::TraceDisc) + sizeof(sim::SplatFacts)));
     const DeviceBuffer columns = memory_.allocate(MemoryUse::transient, tile.bytes().size());
     const DeviceBuffer boxes = memory_.allocate(MemoryUse::transient, tile.size() * sizeof(DiscBox));
     const Drain drain{device_};
     upload(columns.address(), tile.bytes());
     device_.decode(Queue::load, columns_at(columns.address(), tile), loaded.count,
-                   {const_cast<sim::TraceDisc*>(loaded.discs()), const_cast<SplatFacts*>(loaded.facts()),
+                   {const_cast<sim::TraceDisc*>(loaded.discs()), const_cast<sim::SplatFacts*>(loaded.facts()),
                     at<DiscBox>(boxes.address())});
     build_accel(loaded, boxes.address());
     return loaded;
@@ -114,11 +115,11 @@ void TileLoader::build_accel(LoadedTile& tile, DeviceAddress boxes) {
 
 std::size_t TileLoader::resident_bytes(std::uint32_t splats) const {
     if (splats == 0) return 0;
-    return splats * (sizeof(sim::TraceDisc) + sizeof(SplatFacts)) +
+    return splats * (sizeof(sim::TraceDisc) + sizeof(sim::SplatFacts)) +
            device_.accel_sizes(AccelKind::discs, splats).output_bytes;
 }
 
-LoadedScene TileLoader::bind(std::span<const SceneTile> tiles) {
+LoadedScene TileLoader::bind(std::span<const LoadedTile* const> tiles) {
     LoadedScene scene;
     if (tiles.empty()) return scene;
     const std::lock_guard lock(mutex_);

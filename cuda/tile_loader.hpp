@@ -20,7 +20,7 @@ struct LoadedTile {
 
     std::size_t bytes() const { return splats.bytes() + accel.bytes(); }
     const sim::TraceDisc* discs() const;
-    const SplatFacts* facts() const;
+    const sim::SplatFacts* facts() const;
 };
 
 /// Tiles bound together: the table of their views, and one scene per neighbourhood.
@@ -30,12 +30,7 @@ struct LoadedScene {
     std::uint32_t scene_count = 0;
 
     const SceneView* scenes() const;
-    const TileView* tiles() const;
-};
-
-struct SceneTile {
-    std::uint32_t index;
-    const LoadedTile* tile;
+    const sim::TileView* tiles() const;
 };
 
 /// Brings tiles and scenes onto the device, beside the tracing.
@@ -53,8 +48,8 @@ class TileLoader {
     /// What LoadedTile::bytes() will be at most.
     std::size_t resident_bytes(std::uint32_t splats) const;
 
-    /// Requires tiles that are not empty, sorted by index. Their slots are their places in `tiles`.
-    LoadedScene bind(std::span<const SceneTile> tiles);
+    /// Requires tiles that are not empty. Their slots are their places in `tiles`.
+    LoadedScene bind(std::span<const LoadedTile* const> tiles);
 
   private:
     void upload(DeviceAddress to, std::span<const std::byte> bytes);

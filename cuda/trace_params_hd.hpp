@@ -1,32 +1,12 @@
 #pragma once
 
-#include "sim/hit_hd.hpp"
-#include "sim/ray_disc_hd.hpp"
+#include "sim/tile_view_hd.hpp"
 
 #include <cstdint>
 
 /// What the host tells the OptiX programs (optix_programs.cu), and what they keep while a ray is under way.
 /// Plain data and pure functions: the tests run all of it on the CPU.
 namespace citysplat::gpu {
-
-/// What a return says about its splat besides the disc.
-struct SplatFacts {
-    std::uint32_t normal;  ///< pack_normal()
-    std::uint16_t intensity;
-    std::uint8_t acquired_range_m, acquired_incidence;
-};
-static_assert(sizeof(SplatFacts) == 8);
-
-/// A resident tile as rays see it. The table of a scene is sorted by `index`, so that the order of two slots
-/// is the order of their tiles.
-struct TileView {
-    const sim::TraceDisc* discs;  ///< label in the low 16 bits of TraceDisc::label, frame number above them
-    const SplatFacts* facts;
-    Vec3d origin;         ///< of the tile's frame in the world: whole metres
-    std::uint32_t index;  ///< in the TileSource
-    std::uint32_t splats;
-};
-static_assert(sizeof(TileView) == 48);
 
 /// Tiles whose traversal frames share an origin: an instance acceleration structure.
 struct SceneView {
@@ -35,17 +15,22 @@ struct SceneView {
 };
 static_assert(sizeof(SceneView) == 32);
 
+/// The hits a ray asks for.
+struct Wanted {
+    std::uint32_t depth;  ///< 1 (closest), 1 … kMaxHits (nearest)
+    float reach_m;        ///< hits farther behind the first are not wanted
+};
+
 /// Frame number of a launch that sees all splats, whatever their frame.
 inline constexpr std::uint32_t kAllFrames = 0xffffffffu;
 
 struct TraceParams {
     const SceneView* scenes;
-    const TileView* tiles;
+    const sim::TileView* tiles;  ///< TraceDisc::label has the splat's frame number above its 16 bits
     const sim::Ray* rays;
-    sim::Hit* hits;  ///< `depth` per ray, in order; the first that does not exist ends a ray's hits
+    sim::Hit* hits;  ///< `wanted.depth` per ray, in order; the first that does not exist ends a ray's hits
     std::uint32_t scene_count;
-    std::uint32_t depth;  ///< hits wanted of each ray: 1 (closest), 1 … kMaxHits (nearest)
-    float reach_m;        ///< nearest only: hits farther behind the first are not wanted
+    Wanted wanted;        ///< of each ray; `reach_m` is for nearest only
     std::uint32_t frame;  ///< which dynamic splats are there; kAllFrames, or 0 for static ones only
 };
 static_assert(sizeof(TraceParams) == 48);
@@ -54,9 +39,9 @@ static_assert(sizeof(TraceParams) == 48);
 inline constexpr int kPayloadWords = 3;
 
 /// The traversal works in float on boxes in tile frames and on rays in the scene's frame. With boxes this
-/// much larger than the discs it cannot lose a hit while coordinates in the scene's frame stay below
-/// kSceneReach_m plus the sensor's range (docs/gpu.md has the sum of errors).
-inline constexpr float kBoxSlack_m = 5e-4f;
+/// much larger than the discs it cannot lose a hit while tiles lie within kSceneReach_m of the scene's anchor
+/// (docs/gpu.md has the sum of errors).
+inline constexpr float kBoxSlack_m = 8e-3f;
 inline constexpr double kSceneReach_m = 2048;
 
 CITYSPLAT_HD inline bool in_frame(std::uint32_t label_and_frame, std::uint32_t frame) {
@@ -66,21 +51,26 @@ CITYSPLAT_HD inline bool in_frame(std::uint32_t label_and_frame, std::uint32_t f
 
 /// Where the ray meets the splat, by the rules of ray_disc_hd.hpp in the frame of the tile; false when it
 /// does not, or not within its limits. Traversal decides only which splats are asked.
-CITYSPLAT_HD inline bool meets_splat(const TileView& tile, std::uint32_t splat, const sim::Ray& ray,
+CITYSPLAT_HD inline bool meets_splat(const sim::TileView& tile, std::uint32_t splat, const sim::Ray& ray,
                                      std::uint32_t frame, float& t) {
     const sim::TraceDisc& disc = tile.discs[splat];
-    return sim::meets(disc, sim::local_origin(ray.origin, tile.origin), ray.direction, t) && t > ray.t_min &&
-           t <= ray.t_max && in_frame(disc.label, frame);
+    const Vec3f origin = sim::local_origin(sim::lattice_origin(ray), tile.origin);
+    return sim::meets(disc, origin, ray.direction, t) && t > ray.t_min && t <= ray.t_max &&
+           in_frame(disc.label, frame);
 }
 
-/// A hit while its ray is under way. `slot` is the place in TraceParams::tiles.
+/// A hit while its ray is under way.
 struct Candidate {
     float t;
-    std::uint32_t slot, splat;
+    sim::SplatPlace place;  ///< in TraceParams::tiles
 };
 
-CITYSPLAT_HD inline bool comes_before(const Candidate& a, const Candidate& b) {
-    return sim::comes_before(a.t, a.slot, a.splat, b.t, b.slot, b.splat);
+/// Slot of a candidate that stands for "nothing yet".
+inline constexpr std::uint32_t kNoSlot = 0xffffffffu;
+
+/// The order of hits (hit_hd.hpp). Ids are looked up only where distances are equal.
+CITYSPLAT_HD inline bool comes_before(const Candidate& a, const Candidate& b, const sim::TileView* tiles) {
+    return a.t != b.t ? a.t < b.t : id_of(tiles, a.place) < id_of(tiles, b.place);
 }
 
 /// The nearest hits of a ray so far, in order.
@@ -91,18 +81,24 @@ struct Nearest {
 
 /// Puts a hit in its place; a hit that is there already (OptiX may ask a splat twice) changes nothing.
 /// Returns the distance beyond which no hit is wanted any more.
-CITYSPLAT_HD inline float offer(Nearest& nearest, const Candidate& hit, std::uint32_t depth, float reach_m) {
+CITYSPLAT_HD inline float offer(Nearest& nearest, const Candidate& hit, const Wanted& wanted,
+                                const sim::TileView* tiles) {
+    bool known = false;
+    for (std::uint32_t i = 0; i < nearest.count; ++i) {
+        const sim::SplatPlace place = nearest.hits[i].place;
+        known = known || (place.slot == hit.place.slot && place.splat == hit.place.splat);
+    }
     std::uint32_t at = nearest.count;
-    while (at > 0 && comes_before(hit, nearest.hits[at - 1])) --at;
-    const bool known = at > 0 && !comes_before(nearest.hits[at - 1], hit);
-    if (!known && at < depth) {
-        std::uint32_t last = nearest.count < depth ? nearest.count++ : depth - 1;
+    while (!known && at > 0 && comes_before(hit, nearest.hits[at - 1], tiles)) --at;
+    if (!known && at < wanted.depth) {
+        std::uint32_t last = nearest.count < wanted.depth ? nearest.count++ : wanted.depth - 1;
         for (; last > at; --last) nearest.hits[last] = nearest.hits[last - 1];
         nearest.hits[at] = hit;
     }
-    const float reach = nearest.hits[0].t + reach_m;
-    const bool full = nearest.count == depth && nearest.hits[depth - 1].t < reach;
-    return full ? nearest.hits[depth - 1].t : reach;
+    const float reach = nearest.hits[0].t + wanted.reach_m;
+    const std::uint32_t deepest = wanted.depth - 1;
+    const bool full = nearest.count > deepest && nearest.hits[deepest].t < reach;
+    return full ? nearest.hits[deepest].t : reach;
 }
 
 /// Hits within reach of the first. What lies behind depends on the order of traversal and is not told.
@@ -112,21 +108,9 @@ CITYSPLAT_HD inline std::uint32_t count_within_reach(const Nearest& nearest, flo
     return n;
 }
 
-/// The hit as the simulation wants it. Requires a hit that meets_splat() found.
-CITYSPLAT_HD inline sim::Hit describe(const Candidate& hit, const TileView& tile, const sim::Ray& ray) {
-    const sim::TraceDisc& disc = tile.discs[hit.splat];
-    const SplatFacts& facts = tile.facts[hit.splat];
-    sim::Hit out;
-    out.t = hit.t;
-    out.tile = tile.index;
-    out.splat = hit.splat;
-    out.normal = facts.normal;
-    out.range_m = sim::exact_range(disc, ray.origin - tile.origin, ray.direction);
-    out.label = static_cast<std::uint16_t>(disc.label & 0xffffu);
-    out.intensity = facts.intensity;
-    out.acquired_range_m = facts.acquired_range_m;
-    out.acquired_incidence = facts.acquired_incidence;
-    return out;
+/// Requires a hit that meets_splat() found.
+CITYSPLAT_HD inline sim::Hit describe(const Candidate& hit, const sim::TileView* tiles, const sim::Ray& ray) {
+    return sim::describe(hit.t, tiles, hit.place, ray);
 }
 
 }  // namespace citysplat::gpu

@@ -1,6 +1,7 @@
 #include "core/disc_bounds_hd.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
+#include "core/splat_id_hd.hpp"
 #include "sim/packet.hpp"
 #include "sim/tile_frustum.hpp"
 #include "sim/tracer.hpp"
@@ -18,18 +19,14 @@
 ///
 /// One scene per tile, one user geometry per scene, whose primitives are runs of consecutive splats (stored
 /// in Hilbert order, so a run is compact). There is no top-level scene: a packet visits the tiles it can
-/// reach front to back, each with the ray origins of local_origin(). That keeps a tile's arithmetic
-/// independent of its neighbours, and loading or evicting a tile never touches what other threads are
-/// tracing.
+/// reach front to back, each with the ray origins of local_origin(). That keeps the arithmetic independent of
+/// tiles, and loading or evicting one never touches what other threads are tracing.
 ///
-/// Embree only proposes: its boxes are wide enough (kSlack_m) that no rounding of its traversal, which
-/// differs between instruction sets, can hide a disc that the disc test would accept.
+/// Embree only proposes: its boxes are wide enough (kHitSlack_m) that its traversal, which differs between
+/// instruction sets but errs on the safe side in robust mode, cannot hide a disc that the disc test accepts.
 namespace citysplat::sim {
 
 namespace {
-
-/// Rounding of origins and slab tests is below |coordinate| · 4·2⁻²⁴: 0.5 mm are enough up to 2 km.
-constexpr float kSlack_m = 5e-4f;
 
 struct Device {
     explicit Device(const std::string& config) : handle(rtcNewDevice(config.c_str())) {
@@ -83,51 +80,30 @@ class Account {
 
 class EmbreeTile final : public TracerTile {
   public:
-    EmbreeTile(std::shared_ptr<Device> device, std::uint32_t index, const SplatTile& tile,
-               const EmbreeOptions& options);
-    std::uint32_t index() const override { return index_; }
+    EmbreeTile(std::shared_ptr<Device> device, const SplatTile& tile, const EmbreeOptions& options);
     std::size_t bytes() const override { return discs_.size() * kBytesPerSplat + hierarchy_bytes_; }
     RTCScene scene() const { return scene_.get(); }
     const TileBox& box() const { return box_; }
-    Vec3d origin() const { return origin_; }
+    TileView view() const { return {discs_.data(), facts_.data(), origin_}; }
 
-    LeafDiscs leaf(std::uint32_t primitive) const {
+    /// The discs of a primitive, in a set where this tile has the slot `slot`.
+    LeafDiscs leaf(std::uint32_t primitive, std::uint32_t slot) const {
         const std::uint32_t first = primitive * per_leaf_;
         const auto count = static_cast<std::uint32_t>(discs_.size());
-        return {discs_.data() + first, std::min(per_leaf_, count - first), index_, first};
-    }
-    /// What splat `i` says to a ray that met it.
-    void describe(std::uint32_t i, const Ray& ray, Hit& hit) const {
-        const Facts& facts = facts_[i];
-        hit.normal = facts.normal;
-        hit.range_m = exact_range(discs_[i], ray.origin - origin_, ray.direction);
-        hit.label = facts.label;
-        hit.intensity = facts.intensity;
-        hit.acquired_range_m = facts.range;
-        hit.acquired_incidence = facts.incidence;
+        return {discs_.data() + first, std::min(per_leaf_, count - first), {slot, first}};
     }
 
-  private:
-    /// What a hit reports besides its place: together, because a hit asks for all of it at once.
-    struct Facts {
-        std::uint32_t normal;
-        std::uint16_t label, intensity;
-        std::uint8_t range, incidence;
-    };
-    static_assert(sizeof(Facts) == 12);
-
-  public:
-    static constexpr std::size_t kBytesPerSplat = sizeof(TraceDisc) + sizeof(Facts);
+    static constexpr std::size_t kBytesPerSplat = sizeof(TraceDisc) + sizeof(SplatFacts);
 
   private:
     static void bounds(const RTCBoundsFunctionArguments* args) noexcept;
 
     std::shared_ptr<Device> device_;
-    std::uint32_t index_, per_leaf_;
+    std::uint32_t per_leaf_;
     Vec3d origin_;
     Account account_;
     std::vector<TraceDisc> discs_;
-    std::vector<Facts> facts_;
+    std::vector<SplatFacts> facts_;
     TileBox box_;
     ScenePtr scene_;
     std::size_t hierarchy_bytes_ = 0;
@@ -137,6 +113,7 @@ class EmbreeTile final : public TracerTile {
 struct PacketContext {
     RTCIntersectContext embree;
     unsigned width;
+    std::uint32_t slot;     ///< of the tile
     ClosestLanes* closest;  ///< exactly one of the two
     NearestLanes* nearest;
     LeafFunction<ClosestLanes> meet_closest;
@@ -162,7 +139,7 @@ void intersect(const RTCIntersectFunctionNArguments* args) noexcept {
     auto* column = reinterpret_cast<float*>(args->rayhit);
     const PacketRays rays{column,         column + n,     column + 2 * n, column + 4 * n, column + 5 * n,
                           column + 6 * n, column + 3 * n, column + 8 * n, args->valid};
-    const LeafDiscs leaf = tile.leaf(args->primID);
+    const LeafDiscs leaf = tile.leaf(args->primID, context.slot);
     if (context.closest)
         meet(leaf, rays, *args, context.width, context.meet_closest, *context.closest);
     else
@@ -172,7 +149,7 @@ void intersect(const RTCIntersectFunctionNArguments* args) noexcept {
 void EmbreeTile::bounds(const RTCBoundsFunctionArguments* args) noexcept {
     const handover::Turn turn(args->geometryUserPtr);
     const auto& tile = *static_cast<const EmbreeTile*>(args->geometryUserPtr);
-    const LeafDiscs leaf = tile.leaf(args->primID);
+    const LeafDiscs leaf = tile.leaf(args->primID, kNoSlot);
     Vec3f low{INFINITY, INFINITY, INFINITY}, high{-INFINITY, -INFINITY, -INFINITY};
     for (std::uint32_t i = 0; i < leaf.count; ++i) {
         const TraceDisc& disc = leaf.discs[i];
@@ -182,17 +159,15 @@ void EmbreeTile::bounds(const RTCBoundsFunctionArguments* args) noexcept {
         high = {std::max(high.x, disc.centre.x + reach.x), std::max(high.y, disc.centre.y + reach.y),
                 std::max(high.z, disc.centre.z + reach.z)};
     }
-    *args->bounds_o = {low.x - kSlack_m,  low.y - kSlack_m,  low.z - kSlack_m,  0,
-                       high.x + kSlack_m, high.y + kSlack_m, high.z + kSlack_m, 0};
+    *args->bounds_o = {low.x - kHitSlack_m,  low.y - kHitSlack_m,  low.z - kHitSlack_m,  0,
+                       high.x + kHitSlack_m, high.y + kHitSlack_m, high.z + kHitSlack_m, 0};
 }
 
 /// Embree's books for user geometry, measured: about 90 bytes a primitive, and more while it builds.
 constexpr std::size_t kHierarchyBytesPerLeaf = 128;
 
-EmbreeTile::EmbreeTile(std::shared_ptr<Device> device, std::uint32_t index, const SplatTile& tile,
-                       const EmbreeOptions& options)
+EmbreeTile::EmbreeTile(std::shared_ptr<Device> device, const SplatTile& tile, const EmbreeOptions& options)
     : device_(std::move(device)),
-      index_(index),
       per_leaf_(options.splats_per_leaf),
       origin_{static_cast<double>(tile.frame().x_m), static_cast<double>(tile.frame().y_m),
               static_cast<double>(tile.frame().z_m)},
@@ -205,9 +180,9 @@ EmbreeTile::EmbreeTile(std::shared_ptr<Device> device, std::uint32_t index, cons
         if (!(disc.radius > 0) || !std::isfinite(dot(disc.normal, disc.normal)))
             throw CorruptionError("splat " + std::to_string(i) + " has no radius or no normal");
         discs_.push_back(make_trace_disc(disc, tile.label()[i]));
-        facts_.push_back({tile.normal()[i], tile.label()[i], tile.intensity()[i],
-                          unpack_attribute(tile.z()[i]), tile.incidence()[i]});
-        const float reach = disc.radius + 2 * kSlack_m;
+        facts_.push_back({splat_id(identity(tile.splat(i), tile.frame().origin())), tile.normal()[i],
+                          tile.intensity()[i], unpack_attribute(tile.z()[i]), tile.incidence()[i]});
+        const float reach = disc.radius + 2 * kHitSlack_m;
         low = {std::min(low.x, disc.centre.x - reach), std::min(low.y, disc.centre.y - reach),
                std::min(low.z, disc.centre.z - reach)};
         high = {std::max(high.x, disc.centre.x + reach), std::max(high.y, disc.centre.y + reach),
@@ -241,26 +216,18 @@ class EmbreeTileSet final : public TileSet {
             const auto* tile = static_cast<const EmbreeTile*>(owner.get());
             if (!tile->scene()) continue;
             tiles_.push_back(tile);
+            views_.push_back(tile->view());
+            boxes_.push_back(tile->box());
         }
-        std::sort(tiles_.begin(), tiles_.end(), [](auto* a, auto* b) { return a->index() < b->index(); });
-        for (const EmbreeTile* tile : tiles_) boxes_.push_back(tile->box());
     }
     std::span<const TileBox> boxes() const { return boxes_; }
-    const EmbreeTile& tile(std::size_t i) const { return *tiles_[i]; }
-
-    /// nullptr when the tile is of another set. `hint` is where the last search ended.
-    const EmbreeTile* find(std::uint32_t index, std::size_t& hint) const {
-        if (hint < tiles_.size() && tiles_[hint]->index() == index) return tiles_[hint];
-        const auto found = std::lower_bound(tiles_.begin(), tiles_.end(), index,
-                                            [](auto* tile, std::uint32_t i) { return tile->index() < i; });
-        if (found == tiles_.end() || (*found)->index() != index) return nullptr;
-        hint = static_cast<std::size_t>(found - tiles_.begin());
-        return *found;
-    }
+    const EmbreeTile& tile(std::size_t slot) const { return *tiles_[slot]; }
+    const TileView* views() const { return views_.data(); }
 
   private:
     std::vector<TracerTilePtr> owners_;
-    std::vector<const EmbreeTile*> tiles_;
+    std::vector<const EmbreeTile*> tiles_;  ///< by slot, as the other two
+    std::vector<TileView> views_;
     std::vector<TileBox> boxes_;
 };
 
@@ -302,7 +269,11 @@ class PacketTracer {
         auto& ray = packet_.data.ray;
         for (unsigned k = 0; k < kWidth; ++k) {
             const Ray& r = rays_[first + std::min(k, count - 1)];
-            slabs_.set(k, r, rays_[0].origin);
+            const Vec3d origin = lattice_origin(r);
+            origin_x_[k] = origin.x;
+            origin_y_[k] = origin.y;
+            origin_z_[k] = origin.z;
+            slabs_.set(k, origin - rays_[0].origin, r.direction);
             ray.dir_x[k] = r.direction.x;
             ray.dir_y[k] = r.direction.y;
             ray.dir_z[k] = r.direction.z;
@@ -316,9 +287,10 @@ class PacketTracer {
         for (const ReachableTile& reachable : reachable_) {
             if (!slabs_.enter(reachable.relative_box, ray.tfar, valid_)) continue;
             const EmbreeTile& tile = set_.tile(reachable.slot);
+            const Vec3d frame_origin = tile.view().origin;
+            context_.slot = static_cast<std::uint32_t>(reachable.slot);
             for (unsigned k = 0; k < kWidth; ++k) {
-                const Vec3f origin =
-                    local_origin(rays_[first + std::min(k, count - 1)].origin, tile.origin());
+                const Vec3f origin = local_origin({origin_x_[k], origin_y_[k], origin_z_[k]}, frame_origin);
                 ray.org_x[k] = origin.x;
                 ray.org_y[k] = origin.y;
                 ray.org_z[k] = origin.z;
@@ -334,6 +306,7 @@ class PacketTracer {
     std::span<const Ray> rays_;
     PacketContext& context_;
     std::vector<ReachableTile> reachable_;
+    alignas(64) double origin_x_[kWidth], origin_y_[kWidth], origin_z_[kWidth];  ///< lattice_origin()
     SlabPacket<kWidth> slabs_;
     alignas(64) Packet<kWidth> packet_;
     alignas(64) int valid_[kWidth];
@@ -356,8 +329,8 @@ class EmbreeTracer final : public Tracer {
         return "Embree " + std::to_string(RTC_VERSION_MAJOR) + "." + std::to_string(RTC_VERSION_MINOR) +
                ", packets of " + std::to_string(width_);
     }
-    TracerTilePtr load(std::uint32_t index, SplatTile tile) const override {
-        return std::make_shared<EmbreeTile>(device_, index, tile, options_);
+    TracerTilePtr load(SplatTile tile) const override {
+        return std::make_shared<EmbreeTile>(device_, tile, options_);
     }
     std::size_t estimated_bytes(std::uint64_t splats) const override {
         const std::size_t leaves = (splats + options_.splats_per_leaf - 1) / options_.splats_per_leaf;
@@ -424,28 +397,24 @@ template <unsigned kWidth>
 void EmbreeTracer::closest(const EmbreeTileSet& set, std::span<const Ray> rays, std::span<Hit> hits) const {
     PacketContext packet_context = context();
     ClosestLanes lanes;
+    lanes.tiles = set.views();
     packet_context.closest = &lanes;
     PacketTracer<kWidth> packets(set, rays, packet_context);
-    std::size_t hint = 0;
     for (std::size_t first = 0; first < rays.size(); first += kWidth) {
         const auto count = static_cast<unsigned>(std::min<std::size_t>(kWidth, rays.size() - first));
         float t_max[kMaxPacket];
+        lanes.earlier = &hits[first];
         for (unsigned k = 0; k < count; ++k) {
             const Hit& known = hits[first + k];
             lanes.t[k] = t_max[k] = known.exists() ? known.t : rays[first + k].t_max;
-            lanes.tile[k] = known.tile;
-            lanes.splat[k] = known.splat;
+            lanes.slot[k] = known.exists() ? kEarlierSlot : kNoSlot;
         }
         lanes.touched = 0;
         packets.trace(first, count, t_max);
-        for (unsigned k = 0; k < count; ++k) {
-            if (!(lanes.touched >> k & 1)) continue;
-            Hit& hit = hits[first + k];
-            hit.t = lanes.t[k];
-            hit.tile = lanes.tile[k];
-            hit.splat = lanes.splat[k];
-            set.find(hit.tile, hint)->describe(hit.splat, rays[first + k], hit);
-        }
+        for (unsigned k = 0; k < count; ++k)
+            if (lanes.touched >> k & 1)
+                hits[first + k] =
+                    describe(lanes.t[k], lanes.tiles, {lanes.slot[k], lanes.splat[k]}, rays[first + k]);
     }
 }
 
@@ -456,37 +425,32 @@ void EmbreeTracer::nearest(const EmbreeTileSet& set, std::span<const Ray> rays, 
     NearestLanes lanes;
     lanes.depth = depth;
     lanes.reach_m = static_cast<float>(depth - 1) * gap_m;
+    lanes.tiles = set.views();
     packet_context.nearest = &lanes;
     PacketTracer<kWidth> packets(set, rays, packet_context);
-    std::size_t hint = 0;
     for (std::size_t first = 0; first < rays.size(); first += kWidth) {
         const auto count = static_cast<unsigned>(std::min<std::size_t>(kWidth, rays.size() - first));
         float t_max[kMaxPacket];
+        lanes.earlier = &lists[first];
         for (unsigned k = 0; k < count; ++k) {
             const HitList& known = lists[first + k];
             t_max[k] = rays[first + k].t_max;
             lanes.count[k] = 0;
             for (std::uint32_t i = 0; i < known.count; ++i)
-                lanes.offer(k, known.hits[i].t, known.hits[i].tile, known.hits[i].splat, t_max[k]);
+                lanes.offer(k, known.hits[i].t, {kEarlierSlot, i}, t_max[k]);
         }
         packets.trace(first, count, t_max);
         for (unsigned k = 0; k < count; ++k) {
             HitList& list = lists[first + k];
-            HitList before;
-            if (list.count > 0) before = list;
             std::uint32_t n = 0;
-            for (; n < lanes.count[k] && lanes.t[k][n] <= lanes.t[k][0] + lanes.reach_m; ++n) {
-                Hit& hit = list.hits[n];
-                hit.t = lanes.t[k][n];
-                hit.tile = lanes.tile[k][n];
-                hit.splat = lanes.splat[k][n];
-                if (const EmbreeTile* tile = set.find(hit.tile, hint)) {
-                    tile->describe(hit.splat, rays[first + k], hit);
-                    continue;
-                }
-                for (std::uint32_t j = 0; j < before.count; ++j)
-                    if (before.hits[j].tile == hit.tile && before.hits[j].splat == hit.splat)
-                        hit = before.hits[j];
+            while (n < lanes.count[k] && lanes.t[k][n] <= lanes.t[k][0] + lanes.reach_m) ++n;
+            // Earlier hits kept their order, so none of them moved forward: from the back none is
+            // overwritten.
+            for (std::uint32_t i = n; i-- > 0;) {
+                const SplatPlace place = lanes.place[k][i];
+                list.hits[i] = place.slot == kEarlierSlot
+                                   ? list.hits[place.splat]
+                                   : describe(lanes.t[k][i], lanes.tiles, place, rays[first + k]);
             }
             list.count = n;
         }

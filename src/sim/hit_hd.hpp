@@ -6,32 +6,27 @@
 
 namespace citysplat::sim {
 
-inline constexpr std::uint32_t kNoTile = 0xffffffffu;
-
-/// One meeting of a ray and a splat, with what the splat says, so that the tile may be evicted afterwards.
+/// One meeting of a ray and a splat, with what the splat says, so that its tile may be evicted afterwards.
 struct Hit {
-    float t = 0;                   ///< decides the order; float arithmetic in the tile's frame
-    std::uint32_t tile = kNoTile;  ///< index in the TileSource
-    std::uint32_t splat = kNoTile;
-    std::uint32_t normal = 0;  ///< pack_normal()
-    double range_m = 0;        ///< exact_range()
+    float t = 0;                 ///< decides the order: distance from lattice_origin(), float arithmetic
+    std::uint32_t normal = 0;    ///< pack_normal()
+    std::uint64_t splat_id = 0;  ///< core/splat_id_hd.hpp; 0: nothing was hit
+    double range_m = 0;          ///< exact_range()
     std::uint16_t label = 0;
     std::uint16_t intensity = 0;
     std::uint8_t acquired_range_m = 255;    ///< Splat::range
     std::uint8_t acquired_incidence = 255;  ///< Splat::incidence
     std::uint8_t reserved[2] = {0, 0};
 
-    CITYSPLAT_HD bool exists() const { return tile != kNoTile; }
+    CITYSPLAT_HD bool exists() const { return splat_id != 0; }
 };
 static_assert(sizeof(Hit) == 32);
 
-/// The total order of the hits of one ray: distance, then splat id (tile key order, index). Two tracers that
-/// see the same discs agree on it whatever their traversal order.
-CITYSPLAT_HD inline bool comes_before(float t_a, std::uint32_t tile_a, std::uint32_t splat_a, float t_b,
-                                      std::uint32_t tile_b, std::uint32_t splat_b) {
-    if (t_a != t_b) return t_a < t_b;
-    if (tile_a != tile_b) return tile_a < tile_b;
-    return splat_a < splat_b;
+/// The total order of the hits of one ray: distance, then splat id. Two tracers that see the same discs agree
+/// on it whatever their traversal order and their tiles; hits of equal place in it are alike in all that is
+/// reported. Requires hits that exist.
+CITYSPLAT_HD inline bool comes_before(const Hit& a, const Hit& b) {
+    return a.t != b.t ? a.t < b.t : a.splat_id < b.splat_id;
 }
 
 inline constexpr int kMaxHits = 8;

@@ -14,17 +14,17 @@ constexpr std::size_t kHorizon = 200;
 
 Itinerary::Itinerary(const tiling::TileSource& city, const SensorRun& run, const Trajectory& trajectory,
                      std::span<const double> times)
-    : city_(city), run_(run), trajectory_(trajectory), times_(times), sweep_s_(sweep_seconds(run.sensor)) {}
+    : city_(city), run_(run), trajectory_(trajectory), times_(times) {}
 
 const std::vector<std::uint32_t>& Itinerary::tiles_of(std::size_t scan) {
     const auto found = known_.find(scan);
     if (found != known_.end()) return found->second;
-    // The path of a sweep is straight enough for its ends and middle, with a metre to spare.
+    // Origins lie between the poses that rays are interpolated from; the metre to spare below is for
+    // rounding.
     TileBox path;
-    for (int i = 0; i <= 2; ++i) {
-        const double t = std::min(times_[scan] + sweep_s_ * i / 2, trajectory_.end_s());
-        const Vec3d o = (*trajectory_.at(t) * run_.body_from_sensor).translation;
-        if (i == 0) path = {o, o};
+    for (std::uint32_t k = 0; k <= kPoseKeys; ++k) {
+        const Vec3d o = pose_of_key(run_, trajectory_, times_[scan], k).translation;
+        if (k == 0) path = {o, o};
         path.min = {std::min(path.min.x, o.x), std::min(path.min.y, o.y), std::min(path.min.z, o.z)};
         path.max = {std::max(path.max.x, o.x), std::max(path.max.y, o.y), std::max(path.max.z, o.z)};
     }

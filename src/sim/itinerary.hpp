@@ -42,7 +42,6 @@ class Itinerary {
     const SensorRun& run_;
     const Trajectory& trajectory_;
     std::span<const double> times_;
-    double sweep_s_;
     std::map<std::size_t, std::vector<std::uint32_t>> known_;  ///< of scans not yet behind us
 };
 

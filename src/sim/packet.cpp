@@ -27,33 +27,33 @@ HWY_INLINE unsigned bits_of(Tag tag, Mask mask) {
 
 /// Lane by lane: several hits are kept, or a tie must be decided.
 template <class Tag, class V, class Mask, class Lanes>
-HWY_INLINE void offer_each(Tag tag, V t, Mask hit, unsigned base, std::uint32_t tile, std::uint32_t splat,
-                           const PacketRays& rays, Lanes& lanes) {
+HWY_INLINE void offer_each(Tag tag, V t, Mask hit, unsigned base, SplatPlace place, const PacketRays& rays,
+                           Lanes& lanes) {
     HWY_ALIGN float ts[hn::MaxLanes(tag)];
     hn::Store(t, tag, ts);
     for (unsigned mask = bits_of(tag, hit); mask != 0; mask &= mask - 1) {
         const auto lane = static_cast<unsigned>(__builtin_ctz(mask));
-        lanes.offer(base + lane, ts[lane], tile, splat, rays.t_max[base + lane]);
+        lanes.offer(base + lane, ts[lane], place, rays.t_max[base + lane]);
     }
 }
 
 template <class Tag, class V, class Mask>
-HWY_INLINE void take(Tag tag, V t, Mask hit, Mask, unsigned base, std::uint32_t tile, std::uint32_t splat,
-                     const PacketRays& rays, NearestLanes& lanes) {
-    offer_each(tag, t, hit, base, tile, splat, rays, lanes);
+HWY_INLINE void take(Tag tag, V t, Mask hit, Mask, unsigned base, SplatPlace place, const PacketRays& rays,
+                     NearestLanes& lanes) {
+    offer_each(tag, t, hit, base, place, rays, lanes);
 }
 
 /// The bound of a lane is its first hit, so without a tie every hit is nearer.
 template <class Tag, class V, class Mask>
-HWY_INLINE void take(Tag tag, V t, Mask hit, Mask tie, unsigned base, std::uint32_t tile, std::uint32_t splat,
+HWY_INLINE void take(Tag tag, V t, Mask hit, Mask tie, unsigned base, SplatPlace place,
                      const PacketRays& rays, ClosestLanes& lanes) {
-    if (!hn::AllFalse(tag, tie)) return offer_each(tag, t, hit, base, tile, splat, rays, lanes);
+    if (!hn::AllFalse(tag, tie)) return offer_each(tag, t, hit, base, place, rays, lanes);
     const hn::RebindToUnsigned<Tag> id_tag;
     const auto id_hit = hn::RebindMask(id_tag, hit);
     hn::BlendedStore(t, hit, tag, rays.t_max + base);
     hn::BlendedStore(t, hit, tag, lanes.t + base);
-    hn::BlendedStore(hn::Set(id_tag, tile), id_hit, id_tag, lanes.tile + base);
-    hn::BlendedStore(hn::Set(id_tag, splat), id_hit, id_tag, lanes.splat + base);
+    hn::BlendedStore(hn::Set(id_tag, place.slot), id_hit, id_tag, lanes.slot + base);
+    hn::BlendedStore(hn::Set(id_tag, place.splat), id_hit, id_tag, lanes.splat + base);
     lanes.touched |= bits_of(tag, hit) << base;
 }
 
@@ -84,8 +84,8 @@ HWY_INLINE void meet_leaf(const LeafDiscs& leaf, const PacketRays& rays, Lanes& 
             const auto t_max = hn::LoadU(tag, rays.t_max + base);
             const auto hit = hn::And(hn::And(active, inside), hn::And(hn::Gt(t, t_min), hn::Le(t, t_max)));
             if (hn::AllFalse(tag, hit)) continue;
-            take(tag, t, hit, hn::And(hit, hn::Eq(t, t_max)), base, leaf.tile, leaf.first_splat + i, rays,
-                 lanes);
+            take(tag, t, hit, hn::And(hit, hn::Eq(t, t_max)), base, {leaf.first.slot, leaf.first.splat + i},
+                 rays, lanes);
         }
     }
 }
@@ -116,6 +116,21 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 
 namespace citysplat::sim {
+
+bool ClosestLanes::wins_tie(unsigned lane, SplatPlace place) const {
+    if (slot[lane] == kNoSlot) return true;
+    const std::uint64_t known =
+        slot[lane] == kEarlierSlot ? earlier[lane].splat_id : id_of(tiles, {slot[lane], splat[lane]});
+    return id_of(tiles, place) < known;
+}
+
+bool NearestLanes::wins_tie(unsigned lane, std::uint32_t known, SplatPlace hit_place) const {
+    return id(lane, hit_place) < id(lane, place[lane][known]);
+}
+
+std::uint64_t NearestLanes::id(unsigned lane, SplatPlace of) const {
+    return of.slot == kEarlierSlot ? earlier[lane].hits[of.splat].splat_id : id_of(tiles, of);
+}
 
 namespace {
 

@@ -1,7 +1,6 @@
 #pragma once
 
-#include "sim/hit_hd.hpp"
-#include "sim/ray_disc_hd.hpp"
+#include "sim/tile_view_hd.hpp"
 
 #include <cstdint>
 
@@ -25,51 +24,64 @@ struct PacketRays {
 struct LeafDiscs {
     const TraceDisc* discs;
     std::uint32_t count;
-    std::uint32_t tile, first_splat;
+    SplatPlace first;  ///< of the first disc
 };
+
+/// Slots of no tile: nothing was met yet; a hit of earlier tiles, `splat` is its number among those.
+inline constexpr std::uint32_t kNoSlot = 0xffffffffu;
+inline constexpr std::uint32_t kEarlierSlot = 0xfffffffeu;
 
 /// First hit of each lane so far.
 struct ClosestLanes {
     float t[kMaxPacket];
-    std::uint32_t tile[kMaxPacket], splat[kMaxPacket];
+    std::uint32_t slot[kMaxPacket], splat[kMaxPacket];
     std::uint32_t touched;  ///< bit per lane: changed since cleared
+    const TileView* tiles;  ///< by slot
+    const Hit* earlier;     ///< one for each lane
 
-    void offer(unsigned lane, float hit_t, std::uint32_t hit_tile, std::uint32_t hit_splat, float& t_max) {
-        if (!comes_before(hit_t, hit_tile, hit_splat, t[lane], tile[lane], splat[lane])) return;
+    void offer(unsigned lane, float hit_t, SplatPlace place, float& t_max) {
+        if (!(hit_t < t[lane]) && !(hit_t == t[lane] && wins_tie(lane, place))) return;
         t[lane] = t_max = hit_t;
-        tile[lane] = hit_tile;
-        splat[lane] = hit_splat;
+        slot[lane] = place.slot;
+        splat[lane] = place.splat;
         touched |= 1u << lane;
     }
+
+  private:
+    bool wins_tie(unsigned lane, SplatPlace place) const;
 };
 
 /// First `depth` hits of each lane so far, in order.
 struct NearestLanes {
     float t[kMaxPacket][kMaxHits];
-    std::uint32_t tile[kMaxPacket][kMaxHits], splat[kMaxPacket][kMaxHits];
+    SplatPlace place[kMaxPacket][kMaxHits];
     std::uint32_t count[kMaxPacket];
     std::uint32_t depth;
-    float reach_m;  ///< hits farther behind the first cannot belong to its surface
+    float reach_m;           ///< hits farther behind the first cannot belong to its surface
+    const TileView* tiles;   ///< by slot
+    const HitList* earlier;  ///< one for each lane
 
-    void offer(unsigned lane, float hit_t, std::uint32_t hit_tile, std::uint32_t hit_splat, float& t_max) {
+    void offer(unsigned lane, float hit_t, SplatPlace hit_place, float& t_max) {
         std::uint32_t at = count[lane];
-        while (at > 0 && comes_before(hit_t, hit_tile, hit_splat, t[lane][at - 1], tile[lane][at - 1],
-                                      splat[lane][at - 1]))
+        while (at > 0 &&
+               (hit_t < t[lane][at - 1] || (hit_t == t[lane][at - 1] && wins_tie(lane, at - 1, hit_place))))
             --at;
         if (at == depth) return;
         std::uint32_t last = count[lane] < depth ? count[lane]++ : depth - 1;
         for (; last > at; --last) {
             t[lane][last] = t[lane][last - 1];
-            tile[lane][last] = tile[lane][last - 1];
-            splat[lane][last] = splat[lane][last - 1];
+            place[lane][last] = place[lane][last - 1];
         }
         t[lane][at] = hit_t;
-        tile[lane][at] = hit_tile;
-        splat[lane][at] = hit_splat;
+        place[lane][at] = hit_place;
         const float reach = t[lane][0] + reach_m;
         const float bound = count[lane] == depth && t[lane][depth - 1] < reach ? t[lane][depth - 1] : reach;
         if (bound < t_max) t_max = bound;
     }
+
+  private:
+    bool wins_tie(unsigned lane, std::uint32_t known, SplatPlace hit_place) const;
+    std::uint64_t id(unsigned lane, SplatPlace of) const;
 };
 
 template <class Lanes>
@@ -88,7 +100,7 @@ void meet_leaf_lane(const LeafDiscs& leaf, const PacketRays& rays, unsigned lane
     for (std::uint32_t i = 0; i < leaf.count; ++i) {
         float t;
         if (meets(leaf.discs[i], origin, direction, t) && t > rays.t_min[lane] && t <= rays.t_max[lane])
-            lanes.offer(result_lane, t, leaf.tile, leaf.first_splat + i, rays.t_max[lane]);
+            lanes.offer(result_lane, t, {leaf.first.slot, leaf.first.splat + i}, rays.t_max[lane]);
     }
 }
 

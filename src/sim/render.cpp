@@ -97,7 +97,7 @@ TileSetPtr load(const tiling::TileSource& city, const Tracer& tracer, const std:
     std::vector<TracerTilePtr> loaded(tiles.size());
     parallel_for(tiles.size(), [&](std::size_t i) {
         cancel.check();
-        loaded[i] = tracer.load(tiles[i], city.load(tiles[i]));
+        loaded[i] = tracer.load(city.load(tiles[i]));
     });
     return tracer.bind(loaded);
 }
@@ -205,7 +205,7 @@ class Renderer {
         Vec3f normal = unpack_normal(hit.normal);
         if (dot(normal, ray.direction) > 0) normal = -normal;
         return shader_.shade({ray.origin + vec_cast<double>(ray.direction) * hit.range_m, normal, hit.range_m,
-                              hit.label, hit.intensity, (std::uint64_t{hit.tile} << 32) + hit.splat},
+                              hit.label, hit.intensity, hit.splat_id},
                              ray.direction);
     }
 

@@ -23,12 +23,12 @@ enum class RayStatus : std::uint8_t {
 
 /// One ray of a scan and its return. The bytes of these records, in ray order, make the digest of a scan.
 struct Return {
-    Vec3d position;  ///< world, metres; of a ray without return: where it would be at maximum range
-    float range_m;   ///< as measured: with bias and noise
-    float time_s;    ///< since the scan began
-    Vec3f normal;    ///< of the splat, turned towards the sensor
-    float cosine;    ///< of the incidence angle
-    std::uint32_t tile, splat;  ///< id of the (first) splat hit
+    Vec3d position;          ///< world, metres; of a ray without return: where it would be at maximum range
+    float range_m;           ///< as measured: with bias and noise
+    float time_s;            ///< since the scan began
+    Vec3f normal;            ///< of the splat, turned towards the sensor
+    float cosine;            ///< of the incidence angle
+    std::uint64_t splat_id;  ///< of the (first) splat hit; 0: none
     std::uint16_t beam;
     std::uint16_t label, intensity;
     std::uint8_t hits;  ///< splats that contributed
@@ -74,14 +74,12 @@ CITYSPLAT_HD inline Return return_of(const ReturnModel& model, std::uint64_t sca
     r.beam = static_cast<std::uint16_t>(firing.beam);
     const Vec3d direction = vec_cast<double>(ray.direction);
     if (!echo.first) {
-        r.tile = r.splat = kNoTile;
         r.range_m = ray.t_max;
         r.position = ray.origin + direction * static_cast<double>(ray.t_max);
         return r;
     }
     const Hit& hit = *echo.first;
-    r.tile = hit.tile;
-    r.splat = hit.splat;
+    r.splat_id = hit.splat_id;
     const Vec3f normal = unpack_normal(hit.normal);
     const float along = dot(normal, ray.direction), steepness = std::fabs(along);
     r.normal = along > 0 ? -normal : normal;

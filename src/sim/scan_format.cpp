@@ -29,8 +29,8 @@ void put_return(std::byte*& at, std::uint32_t ray, const Return& r) {
                 ? 0.0f
                 : static_cast<float>(exact::acos(static_cast<double>(r.cosine)) * (180 / exact::kPi)));
     put(at, ray);
-    put(at, r.tile);
-    put(at, r.splat);
+    put(at, static_cast<std::uint32_t>(r.splat_id >> 32));
+    put(at, static_cast<std::uint32_t>(r.splat_id));
     put(at, r.beam);
     put(at, r.label);
     put(at, r.hits);

@@ -13,6 +13,13 @@ double sweep_seconds(const Sensor& sensor) {
     return 1 / sensor.scan_hz;
 }
 
+Pose pose_of_key(const SensorRun& run, const Trajectory& trajectory, double time_s, std::uint32_t key) {
+    const double t = std::min(time_s + sweep_seconds(run.sensor) * key / kPoseKeys, trajectory.end_s());
+    const auto body = trajectory.at(t);
+    assert(body);
+    return *body * run.body_from_sensor;
+}
+
 ScanRays::ScanRays(const SensorRun& run, const Trajectory& trajectory, std::uint64_t index, double time_s,
                    const FiringPlan& firings) {
     const double sweep_s = sweep_seconds(run.sensor);
@@ -26,10 +33,7 @@ ScanRays::ScanRays(const SensorRun& run, const Trajectory& trajectory, std::uint
              return_model(run)};
     keys_.reserve(kPoseKeys + 1);
     for (std::uint32_t k = 0; k <= kPoseKeys; ++k) {
-        const double t = std::min(time_s + sweep_s * k / kPoseKeys, trajectory.end_s());
-        const auto body = trajectory.at(t);
-        assert(body);
-        const Pose pose = *body * run.body_from_sensor;
+        const Pose pose = pose_of_key(run, trajectory, time_s, k);
         if (k == 0) first_pose_ = pose;
         const Vec3d x = rotate(pose.rotation, {1, 0, 0}), y = rotate(pose.rotation, {0, 1, 0}),
                     z = rotate(pose.rotation, {0, 0, 1}), o = pose.translation;

@@ -44,4 +44,7 @@ ReturnModel return_model(const SensorRun& run);
 /// Length of a sweep in seconds.
 double sweep_seconds(const Sensor& sensor);
 
+/// Pose of the sensor in the world at moment `key` (0 … kPoseKeys) of the scan that begins at `time_s`.
+Pose pose_of_key(const SensorRun& run, const Trajectory& trajectory, double time_s, std::uint32_t key);
+
 }  // namespace citysplat::sim

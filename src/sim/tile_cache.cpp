@@ -147,7 +147,7 @@ void TileCache::load(std::uint32_t tile, std::unique_lock<std::mutex>& lock) {
     try {
         SplatTile splats = source_.load(tile);
         try {
-            loaded = tracer_.load(tile, std::move(splats));
+            loaded = tracer_.load(std::move(splats));
         } catch (const CorruptionError& e) {
             throw CorruptionError("tile " + source_.tiles()[tile].key.text() + ": " + e.what());
         }

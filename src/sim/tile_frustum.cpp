@@ -10,7 +10,9 @@ namespace citysplat::sim {
 
 namespace {
 
-constexpr double kMargin_m = 1e-3;
+/// Rays start at lattice_origin(), up to 0.9 mm from the origins that are looked at here.
+constexpr double kMargin_m = 2e-3;
+/// Of coordinates relative to the anchor: more than what the slab test rounds, 4 · 2⁻²⁴.
 constexpr double kRelativeMargin = 2e-6;
 
 struct Vec2d {

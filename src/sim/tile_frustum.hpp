@@ -44,14 +44,15 @@ struct SlabPacket {
     alignas(64) float origin_x[kWidth], origin_y[kWidth], origin_z[kWidth];
     alignas(64) float inverse_x[kWidth], inverse_y[kWidth], inverse_z[kWidth];
 
-    void set(unsigned lane, const Ray& ray, Vec3d anchor) {
-        const Vec3f o = vec_cast<float>(ray.origin - anchor);
+    /// The origin is relative to the batch's anchor.
+    void set(unsigned lane, Vec3d origin, Vec3f direction) {
+        const Vec3f o = vec_cast<float>(origin);
         origin_x[lane] = o.x;
         origin_y[lane] = o.y;
         origin_z[lane] = o.z;
-        inverse_x[lane] = safe_inverse(ray.direction.x);
-        inverse_y[lane] = safe_inverse(ray.direction.y);
-        inverse_z[lane] = safe_inverse(ray.direction.z);
+        inverse_x[lane] = safe_inverse(direction.x);
+        inverse_y[lane] = safe_inverse(direction.y);
+        inverse_z[lane] = safe_inverse(direction.z);
     }
 
     /// active[lane] = −1 where the ray enters the box before its t_max, else 0. True when any does.

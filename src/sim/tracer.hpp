@@ -11,15 +11,15 @@
 #include <string>
 
 /// The one contract between simulation and ray casting. Embree implements it on the CPU, OptiX on the GPU.
-/// What a ray hits is defined by ray_disc_hd.hpp and the order in hit_hd.hpp alone: for every tile, the ray
-/// starts at local_origin() and meets each disc as meets() says; of all hits the first in order wins.
+/// What a ray hits is defined by ray_disc_hd.hpp and the order in hit_hd.hpp alone: the ray starts at
+/// lattice_origin() and meets each disc as meets() says; of all hits the first in order wins. Which tiles the
+/// discs are in changes nothing.
 namespace citysplat::sim {
 
 /// A tile made ready for tracing by a Tracer. Immutable; evicted when the last owner lets go.
 class TracerTile {
   public:
     virtual ~TracerTile() = default;
-    virtual std::uint32_t index() const = 0;
     virtual std::size_t bytes() const = 0;  ///< splats, discs and acceleration structure
 };
 using TracerTilePtr = std::shared_ptr<const TracerTile>;
@@ -43,12 +43,12 @@ class Tracer {
     virtual ~Tracer() = default;
     virtual std::string name() const = 0;
 
-    /// Builds what tracing needs. `index` is the tile's place in its TileSource and the first part of the
-    /// splat's id. Throws CorruptionError when a splat is not finite, ResourceError when memory runs out.
-    virtual TracerTilePtr load(std::uint32_t index, SplatTile tile) const = 0;
+    /// Builds what tracing needs. Throws CorruptionError when a splat is not finite, ResourceError when
+    /// memory runs out.
+    virtual TracerTilePtr load(SplatTile tile) const = 0;
     /// What load() would keep, without loading; never less than TracerTile::bytes().
     virtual std::size_t estimated_bytes(std::uint64_t splats) const = 0;
-    /// Requires tiles of this tracer with different indices.
+    /// Requires different tiles of this tracer.
     virtual TileSetPtr bind(std::span<const TracerTilePtr> tiles) const = 0;
 
     /// Memory of all live tiles of this tracer, the acceleration structures' own books included.
@@ -58,7 +58,7 @@ class Tracer {
     virtual std::size_t batch_rays() const = 0;
 
     /// Puts the first hit of each ray into `hits`, unless what is there (from other tiles) comes before it.
-    /// Start with Hit{}. Rays must be finite.
+    /// Start with Hit{}. Rays must be finite, with t_max up to 15 000 m.
     virtual void closest(const TileSet& tiles, std::span<const Ray> rays, std::span<Hit> hits) const = 0;
     /// Merges the first `depth` hits of each ray into `lists`. Hits farther than (depth − 1)·`gap_m` behind a
     /// ray's first may be left out: they cannot belong to its surface. Start with HitList{}.

@@ -54,6 +54,54 @@ TEST_CASE("scans depend on neither threads nor memory nor prefetching, and repea
     }
 }
 
+namespace {
+
+struct Survey {
+    std::string length_m, points_per_metre, origin, sensor;
+};
+
+/// Builds one drive into cities of several tile sizes; all must give the same scans, with room for all tiles
+/// and with little.
+void check_tile_sizes(const Survey& survey) {
+    const test::TempDir dir;
+    const std::string drive = dir / "drive", trajectory = drive + "/trajectory.tum";
+    test::run_json({"synth", drive, "--length", survey.length_m, "--points-per-metre",
+                    survey.points_per_metre, "--origin", survey.origin});
+    json reference[2], city_digest;
+    for (const std::string tile_m : {"16", "32", "64", "128"}) {
+        const std::string city = dir / ("city" + tile_m);
+        const json built = test::run_json({"build", city, drive, "--trajectory", trajectory, "--classes",
+                                           "synthetic", "--tile-size", tile_m});
+        if (city_digest.is_null()) city_digest = built["digest"];
+        REQUIRE(built["digest"] == city_digest);
+        // About what the largest tile takes with its hierarchy.
+        const std::string one_tile =
+            std::to_string(8 * std::filesystem::file_size(test::largest_payload_of(city)));
+        for (const std::string& resident : {std::string("1G"), one_tile})
+            for (const int several : {0, 1}) {
+                const json run = test::run_json({"simulate", city, "--sensor", survey.sensor, "--trajectory",
+                                                 trajectory, "--out", dir / "scans", "--no-scans", "--rate",
+                                                 "2", "--hits", several ? "5" : "1", "--resident", resident});
+                if (reference[several].is_null()) reference[several] = run;
+                CAPTURE(survey.origin, tile_m, resident, several);
+                CHECK(run["hits"] > 10'000);
+                CHECK(run["digest"] == reference[several]["digest"]);
+                if (tile_m == "16") CHECK((run["passes"] > run["scans"]) == (resident == one_tile));
+            }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("scans do not depend on the tile size of the city") {
+    check_tile_sizes({"16", "3000", "0,0", "vlp-16"});
+}
+
+TEST_CASE("scans of a longer drive do not depend on the tile size, at UTM coordinates either", "[slow]") {
+    check_tile_sizes({"100", "10000", "0,0", "hdl-64e"});
+    check_tile_sizes({"100", "10000", "651000,6861000", "hdl-64e"});
+}
+
 TEST_CASE("noise follows the seed, and is off with --noise off") {
     Drive d;
     const auto digest = [&](const std::vector<std::string>& more) { return d.simulate(more)["digest"]; };

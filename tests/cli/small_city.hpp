@@ -11,6 +11,19 @@
 
 namespace citysplat::test {
 
+/// The payload of a city with the most splats.
+inline std::filesystem::path largest_payload_of(const std::string& city) {
+    std::filesystem::path largest;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(city + "/objects")) {
+        char magic[8] = {};
+        if (!entry.is_regular_file() || !std::ifstream(entry.path()).read(magic, 8)) continue;
+        if (std::string(magic, 8) != "CSPLATS\n") continue;
+        if (largest.empty() || entry.file_size() > std::filesystem::file_size(largest))
+            largest = entry.path();
+    }
+    return largest;
+}
+
 /// A short synthetic drive and the city made of it, in many small tiles, by the real program.
 struct SmallCity {
     TempDir dir;
@@ -28,18 +41,7 @@ struct SmallCity {
                 "--classes", "synthetic", "--tile-size", tile_m};
     }
 
-    /// The payload with the most splats.
-    std::filesystem::path largest_payload() const {
-        std::filesystem::path largest;
-        for (const auto& entry : std::filesystem::recursive_directory_iterator(city + "/objects")) {
-            char magic[8] = {};
-            if (!entry.is_regular_file() || !std::ifstream(entry.path()).read(magic, 8)) continue;
-            if (std::string(magic, 8) != "CSPLATS\n") continue;
-            if (largest.empty() || entry.file_size() > std::filesystem::file_size(largest))
-                largest = entry.path();
-        }
-        return largest;
-    }
+    std::filesystem::path largest_payload() const { return largest_payload_of(city); }
     /// Flips a bit in the middle of that payload.
     void damage() const {
         const auto path = largest_payload();

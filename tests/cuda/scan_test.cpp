@@ -146,8 +146,7 @@ std::vector<Hit> some_hits(std::size_t rays, std::uint32_t depth) {
             range_m += rng::uniform(key, 10 + k, 0, 0.12);
             hit.t = static_cast<float>(range_m);
             hit.range_m = range_m;
-            hit.tile = static_cast<std::uint32_t>(rng::bits(key, 20 + k) % 5);
-            hit.splat = k;
+            hit.splat_id = rng::bits(key, 20 + k);
             hit.normal = pack_normal(
                 normalized(Vec3d{rng::uniform(key, 30, -1, 1), rng::uniform(key, 31, -1, 1), 0.3}));
             hit.label = static_cast<std::uint16_t>(rng::bits(key, 40 + k) % 8 == 0 ? 2 : 1);
@@ -220,7 +219,7 @@ TEST_CASE("the rarest noise is the same on the device", "[gpu]") {
     REQUIRE(uniform_of(view.key, rare, Purpose::range) == 0);
 
     Hit hit;
-    hit.tile = hit.splat = 3;
+    hit.splat_id = 3;
     hit.t = 10;
     hit.range_m = 10;
     hit.normal = pack_normal({0, 0, 1});
@@ -343,7 +342,7 @@ TEST_CASE("a scan of no tiles has no returns", "[gpu]") {
         RayBatch scratch;
         rig.tracer->scan(*nothing, {view, 0, scan.size()}, scratch, returns);
         CHECK(std::all_of(returns.begin(), returns.end(), [](const Return& r) {
-            return r.status == RayStatus::none && r.tile == kNoTile && r.range_m == 30.0f;
+            return r.status == RayStatus::none && r.splat_id == 0 && r.range_m == 30.0f;
         }));
     }
 }
@@ -352,8 +351,7 @@ TEST_CASE("threads fire scans at once without disturbing each other", "[gpu]") {
     const MemoryCity city(test::street(kEast, kNorth, 20, 0.6), 16);
     Rig rig;
     std::vector<TracerTilePtr> tiles;
-    for (std::uint32_t i = 0; i < city.tiles().size(); ++i)
-        tiles.push_back(rig.tracer->load(i, city.load(i)));
+    for (std::uint32_t i = 0; i < city.tiles().size(); ++i) tiles.push_back(rig.tracer->load(city.load(i)));
     const TileSetPtr set = rig.tracer->bind(tiles);
     const std::vector<Sensor> all = sensors();
     const auto scan = [&](std::size_t which) {

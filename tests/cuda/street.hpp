@@ -101,15 +101,14 @@ inline SplatTile copy(const SplatTile& tile) {
 
 inline std::vector<sim::TracerTilePtr> load_all(const sim::Tracer& tracer, const Street& street) {
     std::vector<sim::TracerTilePtr> out;
-    for (std::size_t i = 0; i < street.tiles.size(); ++i)
-        out.push_back(tracer.load(static_cast<std::uint32_t>(i), copy(street.tiles[i])));
+    for (std::size_t i = 0; i < street.tiles.size(); ++i) out.push_back(tracer.load(copy(street.tiles[i])));
     return out;
 }
 
 inline bool same(const sim::Hit& a, const sim::Hit& b) {
-    return a.t == b.t && a.tile == b.tile && a.splat == b.splat && a.normal == b.normal &&
-           a.range_m == b.range_m && a.label == b.label && a.intensity == b.intensity &&
-           a.acquired_range_m == b.acquired_range_m && a.acquired_incidence == b.acquired_incidence;
+    return a.t == b.t && a.splat_id == b.splat_id && a.normal == b.normal && a.range_m == b.range_m &&
+           a.label == b.label && a.intensity == b.intensity && a.acquired_range_m == b.acquired_range_m &&
+           a.acquired_incidence == b.acquired_incidence;
 }
 
 }  // namespace citysplat::test

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/rng_hd.hpp"
+#include "core/splat_id_hd.hpp"
 #include "tiling/tile_source.hpp"
 
 #include <algorithm>
@@ -22,17 +23,23 @@ struct WorldDisc {
     std::uint16_t intensity = 30000;
 };
 
+/// Which tiles of a MemoryCity are split into four: none, or every other one, and of its quarters again every
+/// other one.
+enum class Splits { none, mixed };
+
 /// A city in memory: discs scattered to square tiles.
 class MemoryCity : public tiling::TileSource {
   public:
-    MemoryCity(const std::vector<WorldDisc>& discs, double tile_size_m) {
+    MemoryCity(const std::vector<WorldDisc>& discs, double tile_size_m, Splits splits = Splits::none) {
         const tiling::TileGrid grid(tile_size_m);
         std::map<tiling::TileKey, std::vector<Splat>> splats;
         for (const WorldDisc& d : discs) {
             const std::int64_t x = to_lattice(d.centre.x), y = to_lattice(d.centre.y),
                                z = to_lattice(d.centre.z);
-            const tiling::TileKey key = grid.base_tile_of(x, y);
-            const LatticePoint origin = grid.frame(key, 0).origin();
+            tiling::TileKey key = grid.base_tile_of(x, y);
+            while (splits == Splits::mixed && key.level < 2 && (key.ix + key.iy) % 2 == 0)
+                key = grid.tile_of(x, y, key.level + 1);
+            const LatticePoint origin = frame(grid, key).origin();
             splats[key].push_back(
                 {static_cast<std::int32_t>(x - origin.x), static_cast<std::int32_t>(y - origin.y),
                  static_cast<std::int32_t>(z - origin.z), pack_normal(d.normal),
@@ -40,8 +47,7 @@ class MemoryCity : public tiling::TileSource {
                  d.intensity, 10, SplatGroup::surface, 20, 100, 0});
         }
         for (auto& [key, list] : splats) {
-            const TileFrame frame = grid.frame(key, 0);
-            tiles_.emplace_back(frame, list);
+            tiles_.emplace_back(frame(grid, key), list);
             tiling::TileEntry entry{key, list.size(), SplatTile::body_bytes(list.size()), {}, {}};
             entry.min = {INFINITY, INFINITY, INFINITY};
             entry.max = {-INFINITY, -INFINITY, -INFINITY};
@@ -76,10 +82,19 @@ class MemoryCity : public tiling::TileSource {
                                                static_cast<double>(tile.frame().z_m)};
     }
 
+    static std::uint64_t id(const SplatTile& tile, std::size_t i) {
+        return splat_id(identity(tile.splat(i), tile.frame().origin()));
+    }
+
     std::set<std::size_t> damaged;
     mutable std::atomic<int> loads{0};
 
   private:
+    /// Split tiles begin at heights of their own.
+    static TileFrame frame(const tiling::TileGrid& grid, const tiling::TileKey& key) {
+        return grid.frame(key, key.level == 0 ? 0 : key.ix % 50 - 20);
+    }
+
     std::vector<SplatTile> tiles_;
     std::vector<tiling::TileEntry> entries_;
     ClassMap classes_;

@@ -1,6 +1,7 @@
 #include "core/file.hpp"
 #include "core/formats/point_file.hpp"
 #include "core/formats/trajectory_file.hpp"
+#include "core/rng_hd.hpp"
 #include "sim/scan_writer.hpp"
 #include "temp_dir.hpp"
 
@@ -32,7 +33,7 @@ Scan make_scan(std::uint64_t index, std::size_t rays) {
         r.position = scan.world_from_sensor.apply({(5 + a) * std::cos(a), (5 + a) * std::sin(a), -1.5});
         r.normal = {0, 0, 1};
         r.cosine = 0.5f;
-        r.tile = 3, r.splat = static_cast<std::uint32_t>(i) * 2;
+        r.splat_id = rng::bits(3, i);
         r.label = static_cast<std::uint16_t>(i % 20);
         r.intensity = static_cast<std::uint16_t>(i % 65536);
         r.hits = 1;

@@ -261,7 +261,7 @@ int main(int argc, char** argv) {
         const auto tracer = make_embree_tracer({"", true, per_leaf});
         const double begin = cpu_now();
         std::vector<TracerTilePtr> tiles(city->tiles().size());
-        for (std::uint32_t i = 0; i < tiles.size(); ++i) tiles[i] = tracer->load(i, city->load(i));
+        for (std::uint32_t i = 0; i < tiles.size(); ++i) tiles[i] = tracer->load(city->load(i));
         const double built = cpu_now() - begin;
         const TileSetPtr set = tracer->bind(tiles);
         std::atomic<std::size_t> hits{0};

@@ -70,7 +70,7 @@ void count(TracerAgreement& agreement, bool same, RayResult reference, RayResult
     }
 }
 
-bool same_splat(const sim::Hit& a, const sim::Hit& b) { return a.tile == b.tile && a.splat == b.splat; }
+bool same_splat(const sim::Hit& a, const sim::Hit& b) { return a.splat_id == b.splat_id; }
 
 }  // namespace
 

@@ -100,7 +100,7 @@ BoundTracer load(const tiling::TileSource& city, const sim::Tracer& tracer, Load
         loading.splats += tile.size();
         loading.payload_bytes += tile.bytes().size();
         const Stopwatch watch;
-        tiles.push_back(tracer.load(i, std::move(tile)));
+        tiles.push_back(tracer.load(std::move(tile)));
         loading.seconds += watch.seconds();
     }
     return {tracer, tracer.bind(tiles)};
