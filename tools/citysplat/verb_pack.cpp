@@ -1,11 +1,14 @@
 #include "citysplat/context.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
+#include "core/error.hpp"
+#include "core/file.hpp"
 #include "tiling/pack.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -16,6 +19,18 @@ namespace {
 struct PackFlags {
     std::string city, file;
 };
+
+/// The library's own words for these are not for people.
+void check_target(const std::filesystem::path& file) {
+    std::error_code ec;
+    const auto status = std::filesystem::status(file, ec);
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+        throw UsageError("cannot pack into " + file.string() + ": it is " +
+                         std::string(name_of(status.type())) + "; name a file to write");
+    const auto directory = file.has_parent_path() ? file.parent_path() : ".";
+    if (!std::filesystem::is_directory(directory, ec))
+        throw IoError("cannot pack into " + file.string() + ": there is no directory " + directory.string());
+}
 
 void show(Context& context, const tiling::PackReport& report) {
     context.result({{"generation", report.generation}, {"objects", report.objects}, {"bytes", report.bytes}},
@@ -33,6 +48,7 @@ void add_pack(CLI::App& app, Context& context) {
     verb.add_option("file", flags->file, "file to write")->required();
     verb.footer("Example: citysplat pack city city.pack");
     verb.callback([flags, &context] {
+        check_target(flags->file);
         show(context, tiling::pack_city(flags->city, flags->file, context.cancel(), context.progress()));
     });
 }
@@ -45,6 +61,7 @@ void add_unpack(CLI::App& app, Context& context) {
     verb.add_option("city", flags->city, "directory to create")->required();
     verb.footer("Example: citysplat unpack city.pack city");
     verb.callback([flags, &context] {
+        require_file(flags->file);
         show(context, tiling::unpack_city(flags->file, flags->city, context.cancel(), context.progress()));
     });
 }
