@@ -3,6 +3,7 @@
 #include "core/embedded.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "core/printable.hpp"
 #include "core/toml_text.hpp"
 
 #include <array>
@@ -132,7 +133,7 @@ ClassMap ClassMap::load(std::string_view name_or_path) {
         throw ConfigError("class map \"" + std::string(name_or_path) + "\" is neither built in (" + known +
                           ") nor a file");
     }
-    return parse(read_text_file(path), path.string());
+    return parse(read_text_file(path), as_utf8(path.string()));
 }
 
 std::string ClassMap::to_toml() const {

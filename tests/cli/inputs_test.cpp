@@ -208,7 +208,8 @@ TEST_CASE("a trajectory that does not cover the cloud is named with both time sp
     const json info = json_of(test::citysplat({"--json", "info", cloud, "--trajectory", half}));
     CHECK(info["trajectory"]["poses"] == 2);
     CHECK(info["trajectory"]["length_m"] == Approx(1));
-    CHECK_THAT(info["notes"].dump(), Contains("115.99") && Contains("108.000") && Contains("not covered"));
+    CHECK_THAT(info["notes"].dump(),
+               Contains("115.99") && Contains("108.000") && Contains("50 % of the points (799 of 1 600)"));
     const std::string unsorted = write(dir / "bad.tum", "108 2 2 2 0 0 0 1\n100 2 3 2 0 0 0 1\n");
     const Outcome refused = test::citysplat({"build", city, cloud, "--trajectory", unsorted});
     CHECK(refused.exit_code == 65);

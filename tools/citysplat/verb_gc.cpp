@@ -1,4 +1,5 @@
 #include "citysplat/context.hpp"
+#include "citysplat/number_flags.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "tiling/city_care.hpp"
@@ -44,7 +45,7 @@ void add_gc(CLI::App& app, Context& context) {
     verb.fallthrough();
     verb.add_option("city", flags->city, "directory of the city")->required();
     verb.add_option("--keep", flags->keep, "generations to keep")
-        ->check(CLI::Range(1, 1000000))
+        ->check(whole_from(1, 1'000'000))
         ->capture_default_str()
         ->type_name("N");
     verb.add_flag("--dry-run", flags->dry_run, "say what would be freed");

@@ -48,6 +48,7 @@ void add_unpack(CLI::App& app, Context& context) {
     verb.add_option("city", flags->city, "directory to create")->required();
     verb.footer("Example: citysplat unpack city.pack city");
     verb.callback([flags, &context] {
+        require_file(flags->file);
         show(context, tiling::unpack_city(flags->file, flags->city, context.cancel(), context.progress()));
     });
 }
