@@ -68,6 +68,14 @@ std::optional<Published> packed(const fs::path& file) {
     return result;
 }
 
+/// The object of some tile of the second generation.
+Hash128 a_tile_of(const fs::path& city) {
+    Catalog catalog = Catalog::open_to_read(CityPaths(city).catalog());
+    for (const ProductRow& tile : catalog.tiles(2))
+        if (tile.object) return *tile.object;
+    throw std::logic_error("no tile has splats");
+}
+
 constexpr std::string_view kForeignText = "nothing of yours\n";
 
 void write_foreign(const fs::path& path) { std::ofstream(path) << kForeignText; }
@@ -75,7 +83,8 @@ void write_foreign(const fs::path& path) { std::ofstream(path) << kForeignText; 
 void check_city(const fs::path& city, const Promise& promise, bool done) {
     auto found = published(city, promise.lost.empty());
     expect(found || !promise.before, "the last published generation is gone");
-    expect(found || !done, "the command had said that it was done, and the city is not there");
+    expect(found || !done || !promise.after,
+           "the command had said that it was done, and the city is not there");
     if (!found) return;
     expect(found == promise.before || found == promise.after,
            "neither the generation before nor the one after: " + std::to_string(found->generation));
@@ -95,6 +104,17 @@ void step(const char* name, const Step& run) {
 }
 
 }  // namespace
+
+Scenario again(const Scenario& scenario, const DiskTree& after_cut) {
+    Scenario result = scenario;
+    result.name += ", again";
+    result.prepare = [&after_cut](const fs::path& root) { write_tree(after_cut, root); };
+    const test::TempDir dir(test::memory_directory());
+    write_tree(after_cut, dir / "root");
+    if (const auto found = published(dir / "root" / scenario.city, scenario.promise.lost.empty()))
+        result.promise.before = found;
+    return result;
+}
 
 Recording record(const Scenario& scenario) {
     const test::TempDir dir(test::memory_directory());
@@ -136,6 +156,7 @@ CityScenarios::CityScenarios() {
     add_repeated_builds();
     add_shards();
     add_care();
+    add_repairs();
     add_packs();
 }
 
@@ -203,33 +224,31 @@ void CityScenarios::add_builds() {
     const auto inputs = [this](const std::string& verb, const std::string& city) {
         return std::vector<std::string>{verb, "ROOT/" + city, file_a_, file_b_};
     };
-    add({.name = "first build", .command = inputs("build", "city"), .promise = {.after = {1, digest_ab_}}});
+    add({.name = "first build",
+         .command = inputs("build", "city"),
+         .promise = {.after = Published{1, digest_ab_}}});
     add({.name = "first build in new directories",
          .city = "north/1/city",
          .command = inputs("build", "north/1/city"),
-         .promise = {.after = {1, digest_ab_}}});
+         .promise = {.after = Published{1, digest_ab_}}});
     add({.name = "incremental build",
          .command = inputs("build", "city"),
          .prepare = copy_of("a"),
-         .promise = {.before = Published{1, digest_a_}, .after = {2, digest_ab_}}});
+         .promise = {.before = Published{1, digest_a_}, .after = Published{2, digest_ab_}}});
 }
 
 void CityScenarios::add_repeated_builds() {
     // An object that a tile needs is gone before the build.
-    const Hash128 lost = [this] {
-        Catalog catalog = Catalog::open_to_read(CityPaths(dir_ / "ab").catalog());
-        for (const ProductRow& tile : catalog.tiles(2))
-            if (tile.object) return *tile.object;
-        throw std::logic_error("no tile has splats");
-    }();
+    const Hash128 lost = a_tile_of(dir_ / "ab");
     add({.name = "build after lost objects",
+         .is_repeatable = false,
          .command = {"build", "ROOT/city"},
          .prepare =
              [this, lost](const fs::path& root) {
                  copy_of("ab")(root);
                  expect(fs::remove(CityPaths(root / "city").object(lost)), "no object to lose");
              },
-         .promise = {.before = Published{2, digest_ab_}, .after = {3, digest_ab_}, .lost = {lost}}});
+         .promise = {.before = Published{2, digest_ab_}, .after = Published{3, digest_ab_}, .lost = {lost}}});
 
     // The same bytes with another time: the build only notes the time.
     const auto build_touched = [this](const fs::path& city) {
@@ -245,7 +264,7 @@ void CityScenarios::add_repeated_builds() {
                  fs::last_write_time(touched_, fs::last_write_time(touched_) + std::chrono::hours(1));
              },
          .promise = {.before = Published{1, digest_a_},
-                     .after = {1, digest_a_},
+                     .after = Published{1, digest_a_},
                      .next = [this, build_touched](const fs::path& root, bool done) {
                          const BuildReport report = build_touched(root / "city");
                          expect(report.digest == digest_a_, "another digest than that of a clean build");
@@ -276,7 +295,15 @@ void CityScenarios::add_shards() {
                          if (!done) build(root / "city", 2);
                          publish(root / "city");
                      }}});
+    add({.name = "shard 1 of 2 of a new city",
+         .command = inputs("shard-1"),
+         .promise = {.next = [this, publish](const fs::path& root, bool done) {
+             if (!done) build(root / "city", 1);
+             build(root / "city", 2);
+             publish(root / "city");
+         }}});
     add({.name = "publish",
+         .is_repeatable = false,
          .command = {"publish", "ROOT/city"},
          .prepare = copy_of("shards"),
          .promise = {.before = a, .after = ab, .next = [this, publish](const fs::path& root, bool) {
@@ -294,20 +321,36 @@ void CityScenarios::add_care() {
          .command = {"gc", "ROOT/city"},
          .prepare = copy_of("old"),
          .promise = {.before = Published{3, digest_ab_},
-                     .after = {3, digest_ab_},
+                     .after = Published{3, digest_ab_},
                      .also = [generations](const fs::path& root, bool done) {
                          expect(!done || generations(root / "city") == 1, "forgotten generations are back");
                      }}});
     add({.name = "rollback",
+         .is_repeatable = false,
          .command = {"rollback", "ROOT/city"},
          .prepare = copy_of("ab"),
-         .promise = {.before = ab, .after = {3, digest_a_}}});
+         .promise = {.before = ab, .after = Published{3, digest_a_}}});
+}
+
+void CityScenarios::add_repairs() {
+    const Published ab{2, digest_ab_};
+    const auto has_both = [](const fs::path& root, bool) {
+        const fs::path catalog = CityPaths(root / "city").catalog();
+        expect(Catalog::open_to_read(catalog).history().size() == 2, "a generation is gone");
+    };
     add({.name = "repair",
          .command = {"repair", "ROOT/city"},
          .prepare = copy_of("ab"),
-         .promise = {.before = ab, .after = ab, .also = [generations](const fs::path& root, bool) {
-                         expect(generations(root / "city") == 2, "a generation is gone");
-                     }}});
+         .promise = {.before = ab, .after = ab, .also = has_both}});
+    const Hash128 damaged = a_tile_of(dir_ / "ab");
+    add({.name = "repair of a damaged object",
+         .command = {"repair", "ROOT/city"},
+         .prepare =
+             [this, damaged](const fs::path& root) {
+                 copy_of("ab")(root);
+                 std::ofstream(CityPaths(root / "city").object(damaged)) << "damaged";
+             },
+         .promise = {.before = ab, .after = ab, .lost = {damaged}, .also = has_both}});
     add({.name = "repair without a catalog",
          .command = {"repair", "ROOT/city"},
          .prepare =

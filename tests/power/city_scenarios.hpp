@@ -23,7 +23,7 @@ struct Published {
 /// What must hold after a power cut in a command.
 struct Promise {
     std::optional<Published> before{};  ///< nothing: there is no city before the command
-    Published after{};                  ///< from the moment that the command has ended with success
+    std::optional<Published> after{};   ///< once the command has ended with success
     std::set<Hash128> lost{};           ///< objects that are gone before the command
     /// The commands that a user would give next, without looking at what the cut has left.
     std::function<void(const std::filesystem::path& root, bool done)> next{};
@@ -34,6 +34,7 @@ struct Promise {
 /// One command that writes, in a directory `root` that holds the city and its neighbours.
 struct Scenario {
     std::string name{};
+    bool is_repeatable = true;                 ///< the same command again ends with the same promise
     std::string city = "city";                 ///< below root
     std::vector<std::string> command{};        ///< of power_toy; "ROOT" stands for the directory
     std::vector<std::string> foreign_files{};  ///< below root: not ours, and there before and after
@@ -54,6 +55,7 @@ class CityScenarios {
     void add_repeated_builds();
     void add_shards();
     void add_care();
+    void add_repairs();
     void add_packs();
     void add(Scenario scenario);
     std::function<void(const std::filesystem::path&)> copy_of(const std::string& base) const;
@@ -64,6 +66,9 @@ class CityScenarios {
     Hash128 digest_a_, digest_ab_;
     std::vector<Scenario> all_;
 };
+
+/// The same command in a directory as a power cut in it has left it.
+Scenario again(const Scenario& scenario, const DiskTree& after_cut);
 
 /// Prepares the directory and records the command in it.
 Recording record(const Scenario& scenario);

@@ -11,7 +11,7 @@ using namespace citysplat::power;
 namespace {
 
 void print(const std::string& name, const SweepReport& report) {
-    std::printf("%-32s %6zu operations %7zu states %7zu distinct %6zu bad\n", name.c_str(), report.operations,
+    std::printf("%-44s %6zu operations %7zu states %7zu distinct %6zu bad\n", name.c_str(), report.operations,
                 report.states, report.distinct, report.bad);
     for (const auto& [problem, cuts] : report.problems) {
         std::printf("    %zu x %s\n", cuts.size(), problem.c_str());
@@ -28,21 +28,56 @@ void check_completeness(const Recording& recording) {
     CHECK(difference(recording.after.tree(), disk.live()) == "");
 }
 
+/// The sum of what was swept, printed line by line.
+class Table {
+  public:
+    void add(const std::string& name, const SweepReport& report) {
+        print(name, report);
+        CHECK(report.bad == 0);
+        total_ += report;
+    }
+    ~Table() {
+        total_.problems.clear();
+        print("all", total_);
+    }
+
+  private:
+    SweepReport total_;
+};
+
 void sweep_all(SweepOptions options, std::size_t cuts_each) {
     const CityScenarios scenarios;
-    SweepReport total;
+    Table table;
     for (const Scenario& scenario : scenarios.all()) {
         INFO(scenario.name);
         const Recording recording = record(scenario);
         check_completeness(recording);
         options.stride = std::max<std::size_t>(1, recording.operations.size() / cuts_each);
-        const SweepReport report = sweep(recording, options, check_of(scenario));
-        print(scenario.name, report);
-        CHECK(report.bad == 0);
-        total += report;
+        table.add(scenario.name, sweep(recording, options, check_of(scenario)));
     }
-    std::printf("%-32s %6zu operations %7zu states %7zu distinct %6zu bad\n", "all", total.operations,
-                total.states, total.distinct, total.bad);
+}
+
+/// The power fails in a command, and again while the same command is repeated.
+void sweep_second_cuts(const std::vector<std::size_t>& percents, std::size_t cuts_each) {
+    const CityScenarios scenarios;
+    Table table;
+    for (const Scenario& scenario : scenarios.all()) {
+        if (!scenario.is_repeatable) continue;
+        const Recording first = record(scenario);
+        for (const std::size_t percent : percents) {
+            INFO(scenario.name << ", first cut at " << percent << " %");
+            ModelDisk disk(first.before, NameModel::unordered);
+            const std::size_t cut = first.operations.size() * percent / 100;
+            for (std::size_t i = 0; i < cut; ++i) disk.apply(first.operations[i]);
+            const auto kind = percent % 20 == 0 ? Survival::Kind::mixture : Survival::Kind::everything;
+            const DiskTree left = disk.after_cut({kind, percent});
+            const Scenario repeated = again(scenario, left);
+            const Recording second = record(repeated);
+            const std::size_t stride = std::max<std::size_t>(1, second.operations.size() / cuts_each);
+            table.add(repeated.name + ", " + std::to_string(percent) + " %",
+                      sweep(second, {.stride = stride, .mixtures = 2, .at_the_end = 10}, check_of(repeated)));
+        }
+    }
 }
 
 /// The states that go bad when the operations for which `is_dropped` holds had never been asked for.
@@ -51,10 +86,12 @@ std::size_t bad_without(const std::string& scenario_name,
     const CityScenarios scenarios;
     const Scenario& scenario = scenarios.named(scenario_name);
     Recording recording = record(scenario);
+    const SweepOptions sample{.stride = 3, .mixtures = 1, .at_the_end = 4};
+    CHECK(sweep(recording, sample, check_of(scenario)).bad == 0);
     const std::size_t before = recording.operations.size();
     std::erase_if(recording.operations, is_dropped);
     REQUIRE(recording.operations.size() < before);
-    return sweep(recording, {.stride = 3, .mixtures = 1, .at_the_end = 4}, check_of(scenario)).bad;
+    return sweep(recording, sample, check_of(scenario)).bad;
 }
 
 bool is_sync_of(const Operation& operation, const std::string& part_of_path) {
@@ -68,7 +105,11 @@ TEST_CASE("a power cut in any command that writes costs nothing that was publish
 }
 
 TEST_CASE("a power cut after any operation of any command costs nothing that was published", "[slow]") {
-    sweep_all({}, std::size_t{1} << 30);
+    sweep_all({.mixtures = 8, .at_the_end = 50}, std::size_t{1} << 30);
+}
+
+TEST_CASE("a second power cut while the same command runs again costs no more than the first", "[slow]") {
+    sweep_second_cuts({20, 50, 80, 90, 95}, 30);
 }
 
 TEST_CASE("the sweep finds directories that are not synced") {
