@@ -21,33 +21,6 @@ namespace {
 
 const CancelToken kNoCancel;
 
-[[noreturn]] void broken(const std::string& what) { throw std::runtime_error(what); }
-
-void expect(bool holds, const std::string& otherwise) {
-    if (!holds) broken(otherwise);
-}
-
-/// The latest generation, when there is a city with one. Without `readable` its tiles are not loaded.
-std::optional<Published> published(const fs::path& city, bool readable = true) {
-    std::optional<CityReader> reader;
-    try {
-        reader.emplace(city);
-    } catch (const ConfigError&) {
-        return std::nullopt;
-    }
-    Hash128 digest;
-    if (readable)
-        for (std::size_t i = 0; i < reader->tiles().size(); ++i) digest += reader->load(i).digest();
-    expect(!readable || digest == reader->generation().digest, "the tiles are not those of the generation");
-    return Published{reader->generation().id, reader->generation().digest};
-}
-
-void verify(const fs::path& city, const std::set<Hash128>& lost = {}) {
-    Progress progress;
-    for (const Damage& damage : verify_city(city, true, kNoCancel, progress).corrupt)
-        expect(lost.contains(damage.object), "verify: " + damage.what + " " + damage.problem);
-}
-
 void pack(const fs::path& city, const fs::path& file) {
     Progress progress;
     pack_city(city, file, kNoCancel, progress);
@@ -76,76 +49,7 @@ Hash128 a_tile_of(const fs::path& city) {
     throw std::logic_error("no tile has splats");
 }
 
-constexpr std::string_view kForeignText = "nothing of yours\n";
-
-void write_foreign(const fs::path& path) { std::ofstream(path) << kForeignText; }
-
-void check_city(const fs::path& city, const Promise& promise, bool done) {
-    auto found = published(city, promise.lost.empty());
-    expect(found || !promise.before, "the last published generation is gone");
-    expect(found || !done || !promise.after,
-           "the command had said that it was done, and the city is not there");
-    if (!found) return;
-    expect(found == promise.before || found == promise.after,
-           "neither the generation before nor the one after: " + std::to_string(found->generation));
-    expect(!done || found == promise.after, "the command had said that it was done, and the cut undid it");
-    const bool is_old = found == promise.before;
-    verify(city, is_old ? promise.lost : std::set<Hash128>{});
-    if (!is_old) published(city);
-}
-
-template <class Step>
-void step(const char* name, const Step& run) {
-    try {
-        run();
-    } catch (const std::exception& e) {
-        broken(std::string(name) + ": " + e.what());
-    }
-}
-
 }  // namespace
-
-Scenario again(const Scenario& scenario, const DiskTree& after_cut) {
-    Scenario result = scenario;
-    result.name += ", again";
-    result.prepare = [&after_cut](const fs::path& root) { write_tree(after_cut, root); };
-    const test::TempDir dir(test::memory_directory());
-    write_tree(after_cut, dir / "root");
-    if (const auto found = published(dir / "root" / scenario.city, scenario.promise.lost.empty()))
-        result.promise.before = found;
-    return result;
-}
-
-Recording record(const Scenario& scenario) {
-    const test::TempDir dir(test::memory_directory());
-    const fs::path root = dir / "root";
-    fs::create_directory(root);
-    if (scenario.prepare) scenario.prepare(root);
-    for (const std::string& path : scenario.foreign_files) write_foreign(root / path);
-    std::vector<std::string> words{CITYSPLAT_POWER_TOY};
-    for (std::string word : scenario.command) {
-        if (word.starts_with("ROOT/")) word.replace(0, 4, root.string());
-        words.push_back(std::move(word));
-    }
-    return record(root, words);
-}
-
-Check check_of(const Scenario& scenario) {
-    return [&scenario](const fs::path& root, bool done) {
-        const fs::path city = root / scenario.city;
-        const Promise& promise = scenario.promise;
-        step("after the cut", [&] { check_city(city, promise, done); });
-        if (promise.also) step("after the cut", [&] { promise.also(root, done); });
-        step("the next command", [&] { promise.next(root, done); });
-        step("after the next command", [&] {
-            expect(published(city).has_value(), "there is no city");
-            verify(city);
-            for (const std::string& path : scenario.foreign_files)
-                expect(fs::exists(root / path) && read_text_file(root / path) == kForeignText,
-                       "a foreign file is gone: " + path);
-        });
-    };
-}
 
 CityScenarios::CityScenarios() {
     test::write_cloud(file_a_, test::street(1, 1000, 2000, 20, 1));
@@ -350,7 +254,7 @@ void CityScenarios::add_repairs() {
                  copy_of("ab")(root);
                  std::ofstream(CityPaths(root / "city").object(damaged)) << "damaged";
              },
-         .promise = {.before = ab, .after = ab, .lost = {damaged}, .also = has_both}});
+         .promise = {.before = ab, .after = ab, .lost = {damaged}}});
     add({.name = "repair without a catalog",
          .command = {"repair", "ROOT/city"},
          .prepare =
@@ -389,13 +293,13 @@ void CityScenarios::add_packs() {
                                     "the pack is not the one it should be");
                          }}});
     add({.name = "unpack",
+         .city = "new/city",
          .command = {"unpack", "ROOT/city.pack", "ROOT/new/city"},
          .prepare = [this](const fs::path& root) { fs::copy(dir_ / "ab.pack", root / "city.pack"); },
          .promise = {.after = ab, .next = [this](const fs::path& root, bool) {
                          if (!published(root / "new/city")) unpack(root / "city.pack", root / "new/city");
                          build(root / "new/city");
                      }}});
-    all_.back().city = "new/city";
 }
 
 }  // namespace citysplat::power

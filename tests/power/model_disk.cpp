@@ -69,6 +69,12 @@ ModelDisk::ModelDisk(const DiskSnapshot& durable, NameModel model) : model_(mode
     }
 }
 
+void ModelDisk::take_inodes_of(const DiskSnapshot& directory) {
+    node_of_inode_.clear();
+    for (const DiskSnapshot::Entry& entry : directory.entries)
+        node_of_inode_[entry.inode] = entry.path.empty() ? 0 : child_at(place_of(entry.path));
+}
+
 ModelDisk::Place ModelDisk::place_of(const std::string& path) const {
     NodeId directory = 0;
     std::size_t begin = 0;

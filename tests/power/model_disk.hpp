@@ -46,6 +46,9 @@ class ModelDisk {
     /// Throws on an operation that is not known or makes no sense here: the log is not complete then.
     void apply(const Operation& operation);
 
+    /// The live files are those of a directory with the same paths: operations mean them by its inodes now.
+    void take_inodes_of(const DiskSnapshot& directory);
+
     /// The disk as the running program sees it.
     DiskTree live() const;
     /// The disk after a cut at this moment.

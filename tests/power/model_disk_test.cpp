@@ -193,6 +193,19 @@ TEST_CASE("a file that was removed while open is written to without a name") {
     CHECK(text_of(disk.live()) == "left/ right/next=next");
 }
 
+TEST_CASE("a directory with other inodes can take over") {
+    ModelDisk disk = disk_after(NameModel::unordered, {created("right/new", 5)});
+    disk.take_inodes_of({{{"", 21, nullptr},
+                          {"left", 22, nullptr},
+                          {"left/old", 24, std::make_shared<Content>(bytes_of("old"))},
+                          {"right", 23, nullptr},
+                          {"right/new", 25, std::make_shared<Content>(Bytes{})}}});
+    disk.apply(written(25, 0, "x"));
+    CHECK(text_of(disk.live()) == "left/old=old right/new=x");
+    CHECK(cut(disk, Kind::nothing) == "left/old=old right/");  // still not synced
+    CHECK_THROWS(disk.apply(written(5, 0, "x")));
+}
+
 TEST_CASE("an operation that cannot be played back is an error") {
     ModelDisk disk = disk_after(NameModel::ordered, {});
     CHECK_THROWS(disk.apply({.kind = OperationKind::unknown, .path = "mmap"}));

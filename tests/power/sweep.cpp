@@ -43,7 +43,7 @@ class Sweep {
 
     SweepReport run() {
         for (const NameModel model : {NameModel::ordered, NameModel::unordered}) {
-            ModelDisk disk(recording_.before, model);
+            ModelDisk disk = recording_.disk(model);
             for (std::size_t cut = 0;; ++cut) {
                 const bool done = cut == recording_.operations.size();
                 if (done || cut % options_.stride == 0) try_cut(disk, model, cut);
@@ -113,6 +113,20 @@ Recording record(const fs::path& root, const std::vector<std::string>& command) 
     if (recording.operations.empty() || recording.operations.back().kind != OperationKind::exit)
         throw std::runtime_error(command[1] + ": the log does not end with the exit of the program");
     return recording;
+}
+
+ModelDisk Recording::disk(NameModel model) const {
+    if (!earlier) return {before, model};
+    ModelDisk disk = earlier->disk(model);
+    for (const Operation& operation : earlier->operations) disk.apply(operation);
+    disk.take_inodes_of(before);
+    return disk;
+}
+
+Recording killed_before(const Recording& recording, std::size_t n) {
+    Recording killed = recording;
+    killed.operations.resize(n);
+    return killed;
 }
 
 SweepReport& SweepReport::operator+=(const SweepReport& other) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,15 @@ namespace citysplat::power {
 struct Recording {
     DiskSnapshot before, after;
     std::vector<Operation> operations;  ///< the last is its exit
+    /// Earlier work that led to `before` and that no power cut has ended: not all of it is durable.
+    std::shared_ptr<const Recording> earlier{};
+
+    /// The disk when the program begins.
+    ModelDisk disk(NameModel model) const;
 };
+
+/// What a program did until it was killed before operation `n`.
+Recording killed_before(const Recording& recording, std::size_t n);
 
 /// Runs a program under the recorder. Throws when it fails.
 Recording record(const std::filesystem::path& root, const std::vector<std::string>& command);
