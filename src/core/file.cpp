@@ -191,7 +191,24 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
         ::unlink(temp.c_str());
         throw;
     }
-    sync_directory(path.has_parent_path() ? path.parent_path() : std::filesystem::path("."));
+    sync_directory(directory_of(path));
+}
+
+std::filesystem::path directory_of(const std::filesystem::path& path) {
+    return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+}
+
+bool create_directories_durably(const std::filesystem::path& directory) {
+    // "a/b/" names the same directory as "a/b".
+    const std::filesystem::path path = directory.has_filename() ? directory : directory.parent_path();
+    if (std::filesystem::is_directory(path)) return false;
+    const std::filesystem::path parent = directory_of(path);
+    create_directories_durably(parent);
+    if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) throw_errno("cannot create", path);
+    if (!std::filesystem::is_directory(path))
+        throw IoError("cannot create " + path.string() + ": a file is there");
+    sync_directory(parent);
+    return true;
 }
 
 std::uint64_t free_disk_bytes(const std::filesystem::path& directory) {

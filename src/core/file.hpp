@@ -74,6 +74,11 @@ inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> data);
 
 void sync_directory(const std::filesystem::path& directory);
+/// The directory that holds the entry `path`; "." for a bare name.
+std::filesystem::path directory_of(const std::filesystem::path& path);
+/// Creates a directory and what is missing above it, each name made durable in its parent. True when it was
+/// not there before.
+bool create_directories_durably(const std::filesystem::path& directory);
 std::uint64_t free_disk_bytes(const std::filesystem::path& directory);
 
 /// Highest resident set of this process so far.

@@ -12,7 +12,7 @@ namespace citysplat::tiling {
 
 namespace {
 
-constexpr std::array<char, 8> kMagic{'C', 'S', 'P', 'O', 'I', 'N', 'T', '\n'};
+constexpr Magic kMagic = magic_of(ObjectKind::archive);
 constexpr std::array<char, 8> kEndMagic{'C', 'S', 'P', 'E', 'N', 'D', '.', '\n'};
 constexpr std::uint32_t kVersion = 1;
 /// A cell with more points becomes several spans: bounds what a reader must hold beside its result.

@@ -21,10 +21,14 @@ struct GcFlags {
 
 void run(Context& context, const GcFlags& flags) {
     const auto report = tiling::collect_garbage(flags.city, flags.keep, flags.dry_run);
+    if (report.foreign > 0)
+        context.warn(format_count(report.foreign) +
+                     " files among the objects do not begin like objects of citysplat; they were left alone");
     context.result({{"freed_bytes", report.freed_bytes},
                     {"objects", report.objects},
                     {"forgotten", report.forgotten},
                     {"pinned", report.pinned},
+                    {"foreign", report.foreign},
                     {"dry_run", flags.dry_run}},
                    std::string(flags.dry_run ? "would free " : "freed ") + format_bytes(report.freed_bytes) +
                        " in " + format_count(report.objects) + " objects, " +
@@ -46,7 +50,8 @@ void add_gc(CLI::App& app, Context& context) {
     verb.add_flag("--dry-run", flags->dry_run, "say what would be freed");
     verb.footer(
         "Example: citysplat gc city --keep 1\n"
-        "Generations that somebody reads at this moment stay. Work of an interrupted build goes.");
+        "Generations that somebody reads at this moment stay. Work of an interrupted build goes;\n"
+        "what shards have built for the next publish stays.");
     verb.callback([flags, &context] { run(context, *flags); });
 }
 
