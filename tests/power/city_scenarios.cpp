@@ -23,7 +23,7 @@ const CancelToken kNoCancel;
 
 void pack(const fs::path& city, const fs::path& file) {
     Progress progress;
-    pack_city(city, file, kNoCancel, progress);
+    pack_city(city, file, kNoCancel, progress, {.overwrite = true});
 }
 
 void unpack(const fs::path& file, const fs::path& city) {
@@ -39,6 +39,18 @@ std::optional<Published> packed(const fs::path& file) {
     verify(city);
     fs::remove_all(city);
     return result;
+}
+
+/// What a command leaves that is killed when its last transaction is all but committed.
+DiskTree before_commit(const Scenario& scenario) {
+    const Recording recording = record(scenario);
+    std::size_t commit = recording.operations.size();
+    while (recording.operations[--commit].kind != OperationKind::remove ||
+           !recording.operations[commit].path.ends_with("-journal")) {
+    }
+    ModelDisk disk = recording.disk(NameModel::ordered);
+    for (std::size_t i = 0; i < commit; ++i) disk.apply(recording.operations[i]);
+    return disk.live();
 }
 
 /// The object of some tile of the second generation.
@@ -115,7 +127,8 @@ void CityScenarios::build(const fs::path& city, std::optional<std::uint32_t> sha
 void CityScenarios::add(Scenario scenario) {
     scenario.foreign_files = {"notes.txt"};
     if (scenario.promise.before)
-        for (const char* path : {"notes.txt", "objects/notes.txt", "objects/00/notes.txt"})
+        for (const char* path :
+             {"notes.txt", "objects/notes.txt", "objects/00/notes.txt", "shards/notes.txt", "tmp/notes.txt"})
             scenario.foreign_files.push_back(scenario.city + "/" + path);
     if (!scenario.promise.next)
         scenario.promise.next = [this, city = scenario.city](const fs::path& root, bool) {
@@ -246,15 +259,21 @@ void CityScenarios::add_repairs() {
          .command = {"repair", "ROOT/city"},
          .prepare = copy_of("ab"),
          .promise = {.before = ab, .after = ab, .also = has_both}});
-    const Hash128 damaged = a_tile_of(dir_ / "ab");
-    add({.name = "repair of a damaged object",
+    add({.name = "repair beside a hot journal",
          .command = {"repair", "ROOT/city"},
          .prepare =
-             [this, damaged](const fs::path& root) {
-                 copy_of("ab")(root);
-                 std::ofstream(CityPaths(root / "city").object(damaged)) << "damaged";
-             },
-         .promise = {.before = ab, .after = ab, .lost = {damaged}}});
+             [this](const fs::path& root) { write_tree(before_commit(named("incremental build")), root); },
+         .promise = {.before = Published{1, digest_a_}, .after = ab}});
+    const Hash128 damaged = a_tile_of(dir_ / "ab");
+    for (const char* verb : {"repair", "set-aside"})
+        add({.name = std::string(verb) + " of a damaged object",
+             .command = {verb, "ROOT/city"},
+             .prepare =
+                 [this, damaged](const fs::path& root) {
+                     copy_of("ab")(root);
+                     std::ofstream(CityPaths(root / "city").object(damaged)) << "damaged";
+                 },
+             .promise = {.before = ab, .after = ab, .lost = {damaged}}});
     add({.name = "repair without a catalog",
          .command = {"repair", "ROOT/city"},
          .prepare =

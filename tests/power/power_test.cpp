@@ -101,7 +101,7 @@ bool is_sync_of(const Operation& operation, const std::string& part_of_path) {
 }  // namespace
 
 TEST_CASE("a power cut in any command that writes costs nothing that was published: a sample of the cuts") {
-    sweep_all({.mixtures = 1, .at_the_end = 4}, 8);
+    sweep_all({.mixtures = 1, .at_the_end = 4}, 6);
 }
 
 TEST_CASE("a power cut after any operation of any command costs nothing that was published", "[slow]") {

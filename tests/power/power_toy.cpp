@@ -30,12 +30,15 @@ void run(const std::string& verb, const std::vector<std::string>& words) {
         tiling::publish_shards(words[0]);
     } else if (verb == "gc") {
         tiling::collect_garbage(words[0], 1, false);
+    } else if (verb == "set-aside") {
+        const auto report = tiling::verify_city(words[0], true, cancel, progress);
+        tiling::set_damaged_aside(words[0], report.corrupt, cancel);
     } else if (verb == "repair") {
         tiling::repair_city(words[0], cancel);
     } else if (verb == "rollback") {
         tiling::roll_back(words[0], std::nullopt);
     } else if (verb == "pack") {
-        tiling::pack_city(words[0], words.at(1), cancel, progress);
+        tiling::pack_city(words[0], words.at(1), cancel, progress, {.overwrite = true});
     } else if (verb == "unpack") {
         tiling::unpack_city(words[0], words.at(1), cancel, progress);
     } else {
