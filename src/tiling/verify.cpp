@@ -53,7 +53,7 @@ class RowCheck {
     std::vector<Damage> run(const CancelToken& cancel) {
         for (const GenerationRow& generation : catalog_.history()) {
             cancel.check();
-            guarded("generation " + std::to_string(generation.id), [&] {
+            guarded("catalog", [&] {
                 if (!bad_objects_.contains(generation.record)) check_rows(catalog_, store_, generation);
             });
         }

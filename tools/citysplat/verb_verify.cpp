@@ -25,7 +25,8 @@ void run(Context& context, const VerifyFlags& flags) {
     for (const auto& damage : report.corrupt) {
         corrupt.push_back(
             {{"what", damage.what}, {"object", damage.object.hex()}, {"problem", damage.problem}});
-        context.warn(damage.what + ": " + damage.problem + " (object " + damage.object.hex() + ")");
+        context.warn(damage.what + ": " + damage.problem +
+                     (damage.object == Hash128{} ? "" : " (object " + damage.object.hex() + ")"));
     }
     for (const std::string& note : report.notes) context.warn(note);
     const std::uint64_t set_aside =
