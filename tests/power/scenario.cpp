@@ -97,9 +97,10 @@ Check check_of(const Scenario& scenario) {
     };
 }
 
-Scenario again(const Scenario& scenario, const DiskTree& left) {
+Scenario again(const Scenario& scenario, const DiskTree& left, bool durable) {
     Scenario result = scenario;
     result.prepare = [left](const fs::path& root) { write_tree(left, root); };
+    if (!durable) return result;
     const test::TempDir dir(test::memory_directory());
     write_tree(left, dir / "root");
     if (const auto found = published(dir / "root" / scenario.city, scenario.promise.lost.empty()))

@@ -58,7 +58,8 @@ Recording record(const Scenario& scenario);
 /// Throws what a user would call wrong: the city, a foreign file, or what the next command says.
 Check check_of(const Scenario& scenario);
 
-/// The same command in a directory as an interrupted run of it has left it.
-Scenario again(const Scenario& scenario, const DiskTree& left);
+/// The same command in a directory as an interrupted run of it has left it. `durable`: it was a power cut, so
+/// that what is there stays.
+Scenario again(const Scenario& scenario, const DiskTree& left, bool durable);
 
 }  // namespace citysplat::power
