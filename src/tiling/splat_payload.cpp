@@ -173,8 +173,9 @@ Payload read_payload(const ObjectStore& store, const Hash128& name, const std::s
     file.read_at(0, preamble);
     file.read_at(preamble.size(), body);
     if (Hasher().bytes(preamble).bytes(body).finish() != name)
-        throw CorruptionError(what + ": " + file.path().string() + ": " + find_damage(preamble, body) +
-                              "; run citysplat build to make the tile again");
+        throw CorruptionError(
+            what + ": " + file.path().string() + ": " + find_damage(preamble, body) +
+            "; citysplat verify --deep --set-aside, then citysplat build make the tile again");
     return payload;
 }
 

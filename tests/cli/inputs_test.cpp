@@ -135,7 +135,7 @@ TEST_CASE("info of many files is one page; of files in different systems without
                Contains("part3.las") && Contains("together: 30 files"));
     in_epsg(32631, 40).write(dir / "utm.las");
     CHECK_THAT(test::citysplat({"info", folder}).out,
-               Contains("EPSG:2154 (30 files)") && Contains("EPSG:32631 (1 file)") &&
+               Contains("EPSG:2154) (30 files)") && Contains("EPSG:32631) (1 file)") &&
                    Contains("no common bounds") && !Contains("200.000 to 200.780"));
     const json j = json_of(test::citysplat({"--json", "info", folder}));
     CHECK(j["points"] == 31 * 40);

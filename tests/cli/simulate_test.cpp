@@ -74,9 +74,10 @@ TEST_CASE("a damaged tile stops a simulation by name; --allow-missing marks the 
     CHECK(some["missing"] > 100);
     CHECK(some["hits"] < whole["hits"]);
 
-    const Outcome found = test::citysplat({"verify", d.city, "--deep", "--json", "-q"});
+    const Outcome found = test::citysplat({"verify", d.city, "--deep", "--set-aside", "--json", "-q"});
     CHECK(found.exit_code == 65);
     CHECK(json::parse(found.out)["corrupt"].size() == 1);
+    CHECK(json::parse(found.out)["set_aside"] == 1);
     CHECK(test::run_json(d.build_command())["tiles_built"] == 1);
     CHECK(d.simulate()["digest"] == whole["digest"]);
 
