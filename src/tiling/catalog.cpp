@@ -1,6 +1,7 @@
 #include "tiling/catalog.hpp"
 
 #include "core/error.hpp"
+#include "core/file.hpp"
 #include "tiling/city_paths.hpp"
 
 #include <algorithm>
@@ -177,7 +178,11 @@ Catalog Catalog::open_to_read(const std::filesystem::path& path) {
 }
 
 Catalog Catalog::open_to_write(const std::filesystem::path& path) {
-    return Catalog(path, Database::Access::read_write);
+    Catalog catalog(path, Database::Access::read_write);
+    // A builder that was killed right after its commit has not made the end of its journal durable; a power
+    // cut would bring the journal back and undo what the caller now takes for granted.
+    sync_directory(directory_of(path));
+    return catalog;
 }
 
 void Catalog::check() {
