@@ -67,7 +67,7 @@ TEST_CASE("places that cannot be written or used are named in plain words") {
         CHECK_THAT(outcome.err, !Catch::Contains("internal error") && !Catch::Contains("database"));
     };
     fails_with({"pack", c.city, c.dir / "nodir/p"}, 2, "there is no directory");
-    fails_with({"pack", c.city, c.dir.path()}, 2, "is a directory");
+    fails_with({"pack", c.city, c.dir.path()}, 2, "not a file");
     fails_with({"render", c.city, "--pose", "0,0,0", "--out", c.dir / "x.jpg"}, 2, ".png");
     fails_with({"render", c.city, "--pose", "0,0,0", "--out", "/dev/full"}, 2, ".png");
     fails_with({"export", c.city, "--out", "/dev/full"}, 74, "it is a device");
