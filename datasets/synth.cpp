@@ -224,6 +224,11 @@ void write_trajectory(const Drive& drive, Vec3d origin, const fs::path& path) {
 
 }  // namespace
 
+bool holds_drive(const fs::path& directory) {
+    std::error_code ec;
+    return fs::exists(directory / "truth.json", ec) && !fs::exists(directory / BegunFiles::kName, ec);
+}
+
 TruthFile write_drive(const fs::path& directory, const SynthOptions& options, Progress& progress,
                       const CancelToken& cancel) {
     options.validate();

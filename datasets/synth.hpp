@@ -64,6 +64,9 @@ struct TruthFile {
     Scanner profile_scanner() const;  ///< the optional one
 };
 
+/// Is there a complete drive, with truth.json?
+bool holds_drive(const std::filesystem::path& directory);
+
 /// Writes the drive into `directory` (made if missing; an earlier drive there is replaced, anything else is
 /// refused). truth.json comes last: without it the drive is incomplete. The bytes depend on `options` alone.
 TruthFile write_drive(const std::filesystem::path& directory, const SynthOptions& options, Progress& progress,

@@ -3,11 +3,13 @@
 #include "core/embedded.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "core/printable.hpp"
 #include "core/toml_text.hpp"
 
 #include <array>
 #include <charconv>
 #include <cstdio>
+#include <sstream>
 
 namespace citysplat {
 
@@ -55,10 +57,17 @@ ClassInfo class_from(const toml::table& table, const std::string& where) {
     return info;
 }
 
+/// As a TOML value, quoted and escaped.
+std::string quoted(const std::string& text) {
+    std::ostringstream out;
+    out << toml::value<std::string>(text);
+    return out.str();
+}
+
 void append_class(std::string& out, const ClassInfo& info) {
     char colour[16];
     std::snprintf(colour, sizeof colour, "#%06x", info.rgb & 0xffffffu);
-    out += "name = \"" + info.name + "\"\ngroup = \"" +
+    out += "name = " + quoted(info.name) + "\ngroup = \"" +
            std::string(kGroupNames[static_cast<std::size_t>(info.group)]) + "\"\n" +
            (info.dynamic ? "dynamic = true\n" : "") + "colour = \"" + colour + "\"\n";
 }
@@ -124,11 +133,12 @@ ClassMap ClassMap::load(std::string_view name_or_path) {
         throw ConfigError("class map \"" + std::string(name_or_path) + "\" is neither built in (" + known +
                           ") nor a file");
     }
-    return parse(read_text_file(path), path.string());
+    return parse(read_text_file(path), as_utf8(path.string()));
 }
 
 std::string ClassMap::to_toml() const {
-    std::string out = "name = \"" + name_ + "\"\nversion = " + std::to_string(version_) + "\n\n[unlisted]\n";
+    std::string out =
+        "name = " + quoted(name_) + "\nversion = " + std::to_string(version_) + "\n\n[unlisted]\n";
     append_class(out, unlisted_);
     for (const auto& [label, info] : classes_) {
         out += "\n[[class]]\nlabel = " + std::to_string(label) + "\n";

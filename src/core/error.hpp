@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace citysplat {
 
@@ -16,6 +17,27 @@ enum class ErrorKind : int {
     configuration = 78,  ///< a parameter file or an existing city contradicts the request
     interrupted = 130    ///< the user asked to stop
 };
+
+/// As scripts know it: "error.kind" of a failed command with --json (docs/cli.md). Never changes.
+constexpr std::string_view name_of(ErrorKind kind) {
+    switch (kind) {
+        case ErrorKind::usage:
+            return "usage";
+        case ErrorKind::bad_data:
+            return "bad_data";
+        case ErrorKind::unavailable:
+            return "unavailable";
+        case ErrorKind::io:
+            return "io";
+        case ErrorKind::busy:
+            return "busy";
+        case ErrorKind::configuration:
+            return "configuration";
+        case ErrorKind::interrupted:
+            return "interrupted";
+    }
+    return "unknown";
+}
 
 /// Base of every exception of the project. The message is complete for a user: what, where (file and byte or
 /// record, or tile), and the way out.

@@ -1,5 +1,6 @@
 #include "core/file.hpp"
 
+#include "core/bytes.hpp"
 #include "core/error.hpp"
 
 #include <atomic>
@@ -42,15 +43,56 @@ int open_flags(File::Mode mode) {
 
 }  // namespace
 
+std::string_view name_of(std::filesystem::file_type type) {
+    using Type = std::filesystem::file_type;
+    switch (type) {
+        case Type::regular:
+            return "a file";
+        case Type::directory:
+            return "a directory";
+        case Type::fifo:
+            return "a FIFO";
+        case Type::socket:
+            return "a socket";
+        case Type::block:
+        case Type::character:
+            return "a device";
+        default:
+            return "of an unknown kind";
+    }
+}
+
+namespace {
+
+[[noreturn]] void refuse_kind(const std::filesystem::path& path) {
+    std::error_code ec;
+    const auto type = std::filesystem::status(path, ec).type();
+    throw IoError("cannot open " + path.string() + ": it is " + std::string(name_of(type)) + ", not a file");
+}
+
+}  // namespace
+
+void require_file(const std::filesystem::path& path) { File(path, File::Mode::read); }
+
 File::File(const std::filesystem::path& path, Mode mode) : path_(path) {
-    do fd_ = ::open(path.c_str(), open_flags(mode) | O_CLOEXEC, 0666);
+    // Without O_NONBLOCK the opening of a FIFO waits for its other end.
+    do fd_ = ::open(path.c_str(), open_flags(mode) | O_CLOEXEC | O_NONBLOCK, 0666);
     while (fd_ < 0 && errno == EINTR);
+    if (fd_ < 0 && (errno == ENXIO || errno == EISDIR)) refuse_kind(path);
     if (fd_ < 0) throw_errno(mode == Mode::read ? "cannot open" : "cannot create", path);
     struct stat status {};
-    if (::fstat(fd_, &status) == 0 && S_ISDIR(status.st_mode)) {
+    if (::fstat(fd_, &status) == 0 && !S_ISREG(status.st_mode)) {
         ::close(std::exchange(fd_, -1));
-        throw IoError("cannot open " + path.string() + ": is a directory");
+        refuse_kind(path);
     }
+}
+
+File File::duplicate() const {
+    File copy;
+    copy.path_ = path_;
+    copy.fd_ = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
+    if (copy.fd_ < 0) throw_errno("cannot open", path_);
+    return copy;
 }
 
 File::~File() {
@@ -150,16 +192,30 @@ void FileWriter::finish(bool durable) {
     file_.close();
 }
 
+namespace {
+
+/// Nothing that is read as a whole is larger; a file that is, is not what it was taken for.
+std::size_t whole_size(const File& file) {
+    constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 30;
+    if (file.size() > kMostBytes)
+        throw InputError(file.path().string() + ": " + format_bytes(file.size()) +
+                         " are more than such a file can have (" + format_bytes(kMostBytes) +
+                         "); is it the right one?");
+    return static_cast<std::size_t>(file.size());
+}
+
+}  // namespace
+
 std::vector<std::byte> read_file(const std::filesystem::path& path) {
     const File file(path, File::Mode::read);
-    std::vector<std::byte> data(file.size());
+    std::vector<std::byte> data(whole_size(file));
     file.read_at(0, data);
     return data;
 }
 
 std::string read_text_file(const std::filesystem::path& path) {
     const File file(path, File::Mode::read);
-    std::string text(file.size(), '\0');
+    std::string text(whole_size(file), '\0');
     file.read_at(0, std::as_writable_bytes(std::span(text.data(), text.size())));
     if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
     return text;
@@ -191,7 +247,24 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
         ::unlink(temp.c_str());
         throw;
     }
-    sync_directory(path.has_parent_path() ? path.parent_path() : std::filesystem::path("."));
+    sync_directory(directory_of(path));
+}
+
+std::filesystem::path directory_of(const std::filesystem::path& path) {
+    return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+}
+
+bool create_directories_durably(const std::filesystem::path& directory) {
+    // "a/b/" names the same directory as "a/b".
+    const std::filesystem::path path = directory.has_filename() ? directory : directory.parent_path();
+    if (std::filesystem::is_directory(path)) return false;
+    const std::filesystem::path parent = directory_of(path);
+    create_directories_durably(parent);
+    if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) throw_errno("cannot create", path);
+    if (!std::filesystem::is_directory(path))
+        throw IoError("cannot create " + path.string() + ": a file is there");
+    sync_directory(parent);
+    return true;
 }
 
 std::uint64_t free_disk_bytes(const std::filesystem::path& directory) {

@@ -11,7 +11,8 @@
 namespace citysplat {
 
 /// An open file descriptor with exact reads and writes. Every failure is an IoError that names the file and
-/// what the system said; a full disk says so. `read_at` may be called from several threads.
+/// what the system said; a full disk says so. Only regular files are opened: directories, FIFOs, sockets and
+/// devices are refused at once. `read_at` may be called from several threads.
 class File {
   public:
     enum class Mode { read, create_new, truncate, read_write };
@@ -25,6 +26,8 @@ class File {
     bool is_open() const { return fd_ >= 0; }
     int descriptor() const { return fd_; }
     const std::filesystem::path& path() const { return path_; }
+    /// The same open file under another descriptor: locks and position are shared.
+    File duplicate() const;
 
     std::uint64_t size() const;
     /// Reads exactly `out.size()` bytes; a shorter file is an InputError.
@@ -50,6 +53,7 @@ class FileWriter {
     void write(std::span<const std::byte> data);
     void text(std::string_view s) { write(std::as_bytes(std::span(s.data(), s.size()))); }
     std::uint64_t position() const { return written_ + buffer_.size(); }
+    const File& file() const { return file_; }
     /// Flushes, then overwrites earlier bytes (headers whose content is known at the end).
     void patch(std::uint64_t offset, std::span<const std::byte> data);
     void flush();
@@ -74,7 +78,18 @@ inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> data);
 
 void sync_directory(const std::filesystem::path& directory);
+/// The directory that holds the entry `path`; "." for a bare name.
+std::filesystem::path directory_of(const std::filesystem::path& path);
+/// Creates a directory and what is missing above it, each name made durable in its parent. True when it was
+/// not there before.
+bool create_directories_durably(const std::filesystem::path& directory);
 std::uint64_t free_disk_bytes(const std::filesystem::path& directory);
+
+/// "a directory", "a FIFO", "a device", "a socket"; "a file" for regular ones.
+std::string_view name_of(std::filesystem::file_type type);
+
+/// Throws IoError unless there is a regular file; for files that a library opens by name.
+void require_file(const std::filesystem::path& path);
 
 /// Highest resident set of this process so far.
 std::uint64_t peak_rss_bytes();

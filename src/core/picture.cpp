@@ -1,7 +1,7 @@
 #include "core/picture.hpp"
 
 #include "core/error.hpp"
-#include "core/file.hpp"
+#include "core/output_file.hpp"
 
 #include <png.h>
 
@@ -22,7 +22,9 @@ void Picture::write_png(const std::filesystem::path& path) const {
     std::vector<std::byte> encoded(size);
     if (!png_image_write_to_memory(&image, encoded.data(), &size, 0, pixels_.data(), 0, nullptr))
         throw IoError("cannot encode " + path.string() + ": " + image.message);
-    write_file_atomically(path, std::span(encoded).first(size));
+    OutputFile out(path);
+    out.writer().write(std::span(encoded).first(size));
+    out.commit(true);
 }
 
 }  // namespace citysplat

@@ -1,6 +1,7 @@
 #include "core/progress.hpp"
 
 #include "core/bytes.hpp"
+#include "core/printable.hpp"
 
 #include <cinttypes>
 #include <cstdio>
@@ -48,7 +49,7 @@ std::string rate_text(double per_second, const std::string& unit) {
 
 Progress::Stage::Stage(Progress& progress, std::string_view name, std::uint64_t total, std::string_view unit)
     : progress_(progress),
-      name_(name),
+      name_(printable(name)),
       unit_(unit),
       total_(total),
       begin_(Clock::now()),

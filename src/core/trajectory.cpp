@@ -1,8 +1,10 @@
 #include "core/trajectory.hpp"
 
+#include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/lattice.hpp"
 #include "core/math_hd.hpp"
+#include "core/number_range.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -96,7 +98,8 @@ StampedPose checked(StampedPose stamped, double last_s, const PoseName& name) {
     const double time_s = stamped.time_s;
     const Vec3d& t = stamped.world_from_body.translation;
     Quaternion& q = stamped.world_from_body.rotation;
-    if (!std::isfinite(time_s)) fail("time " + std::to_string(time_s) + " is not finite");
+    if (!ranges::kTime_s.contains(time_s))
+        fail("time " + format_number(time_s) + " is not a number of seconds " + ranges::kTime_s.text());
     for (const double v : {t.x, t.y, t.z})
         if (!(std::fabs(v) <= kMaxWorld_m))
             fail("position " + std::to_string(v) +

@@ -1,7 +1,7 @@
 #include "sim/export.hpp"
 
 #include "core/error.hpp"
-#include "core/file.hpp"
+#include "core/output_file.hpp"
 #include "sim/las_header.hpp"
 #include "sim/scan_format.hpp"
 
@@ -161,7 +161,8 @@ std::uint64_t export_splats(const tiling::TileSource& city, ExportFormat kind,
         offset = {std::floor(m.x), std::floor(m.y), std::floor(m.z)};
     }
     CloudSummary summary;
-    FileWriter out(path);
+    OutputFile file(path);
+    FileWriter& out = file.writer();
     out.text(format->header(summary, offset, city.crs()));
     Progress::Stage stage(progress, "export", city.tiles().size(), "tiles");
     std::vector<std::byte> records;
@@ -185,7 +186,7 @@ std::uint64_t export_splats(const tiling::TileSource& city, ExportFormat kind,
     }
     const std::string header = format->header(summary, offset, city.crs());
     out.patch(0, std::as_bytes(std::span(header)));
-    out.finish();
+    file.commit(true);
     return summary.points;
 }
 

@@ -18,7 +18,8 @@ enum class ExportFormat {
 /// "ply", "2dgs" or "las". Throws UsageError.
 ExportFormat export_format_from(const std::string& name);
 
-/// Writes all splats of a city into one file, tile by tile. Returns their number.
+/// Writes all splats of a city into one file, tile by tile, that appears when it is whole. Returns their
+/// number.
 std::uint64_t export_splats(const tiling::TileSource& city, ExportFormat format,
                             const std::filesystem::path& path, const CancelToken& cancel, Progress& progress);
 

@@ -38,28 +38,19 @@ void fire_spinning(const SpinningHead& head, std::vector<Firing>& out) {
                        });
 }
 
-void fire_table(const RayTable& table, std::uint64_t scan, double scan_s, std::vector<Firing>& out) {
-    const double begin = static_cast<double>(scan) * scan_s;
-    const double laps = std::floor(begin / table.period_s);
-    double at = begin - laps * table.period_s;
-    const std::size_t n = table.firings.size();
-    std::size_t i = static_cast<std::size_t>(
-        std::lower_bound(table.firings.begin(), table.firings.end(), at,
-                         [](const Firing& f, double t) { return static_cast<double>(f.time_s) < t; }) -
-        table.firings.begin());
-    double lap_begin = -at;
-    for (std::uint32_t ray = 0;; ++ray, ++i) {
-        if (i == n) i = 0, lap_begin += table.period_s;
-        Firing f = table.firings[i];
-        const double time_s = lap_begin + static_cast<double>(f.time_s);
-        if (time_s >= scan_s) break;
-        f.time_s = static_cast<float>(time_s);
-        f.ray = ray;
-        out.push_back(f);
-    }
+}  // namespace
+
+std::span<const Firing> RayTable::scan(std::uint64_t index) const {
+    const auto i = static_cast<std::size_t>(index % scan_ends.size());
+    const std::size_t begin = i == 0 ? 0 : scan_ends[i - 1];
+    return std::span(firings).subspan(begin, scan_ends[i] - begin);
 }
 
-}  // namespace
+std::size_t RayTable::most_rays() const {
+    std::size_t most = 0;
+    for (std::size_t i = 0; i < scan_ends.size(); ++i) most = std::max(most, scan(i).size());
+    return most;
+}
 
 void fire(const Sensor& sensor, std::uint64_t scan, std::vector<Firing>& out) {
     out.clear();
@@ -79,7 +70,10 @@ void fire(const Sensor& sensor, std::uint64_t scan, std::vector<Firing>& out) {
                                                      out.push_back(pinhole_firing(p, column, row));
                                                  });
                           },
-                          [&](const RayTable& table) { fire_table(table, scan, 1 / sensor.scan_hz, out); }},
+                          [&](const RayTable& table) {
+                              const auto firings = table.scan(scan);
+                              out.assign(firings.begin(), firings.end());
+                          }},
                sensor.rays);
 }
 
@@ -114,17 +108,14 @@ std::uint32_t Sensor::rays_per_scan() const {
                    [](const RosettePattern& p) { return p.rays; },
                    [](const NoddingPattern& p) { return p.rays; },
                    [](const PinholePattern& p) { return p.columns * p.rows; },
-                   [this](const RayTable& table) {
-                       // Rounded up: a scan may begin anywhere in the table.
-                       return static_cast<std::uint32_t>(static_cast<double>(table.firings.size()) /
-                                                         (table.period_s * scan_hz)) +
-                              2;
-                   }},
+                   [](const RayTable& table) { return static_cast<std::uint32_t>(table.most_rays()); }},
         rays);
 }
 
 bool Sensor::repeats() const {
-    return std::holds_alternative<SpinningHead>(rays) || std::holds_alternative<PinholePattern>(rays);
+    const auto* table = std::get_if<RayTable>(&rays);
+    return std::holds_alternative<SpinningHead>(rays) || std::holds_alternative<PinholePattern>(rays) ||
+           (table && table->scan_ends.size() == 1);
 }
 
 }  // namespace citysplat::sim

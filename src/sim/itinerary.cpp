@@ -16,7 +16,7 @@ Itinerary::Itinerary(const tiling::TileSource& city, const SensorRun& run, const
                      std::span<const double> times)
     : city_(city), run_(run), trajectory_(trajectory), times_(times) {}
 
-const std::vector<std::uint32_t>& Itinerary::tiles_of(std::size_t scan) {
+const Itinerary::Reach& Itinerary::reach(std::size_t scan) {
     const auto found = known_.find(scan);
     if (found != known_.end()) return found->second;
     // Origins lie between the poses that rays are interpolated from; the metre to spare below is for
@@ -28,11 +28,11 @@ const std::vector<std::uint32_t>& Itinerary::tiles_of(std::size_t scan) {
         path.min = {std::min(path.min.x, o.x), std::min(path.min.y, o.y), std::min(path.min.z, o.z)};
         path.max = {std::max(path.max.x, o.x), std::max(path.max.y, o.y), std::max(path.max.z, o.z)};
     }
-    const double reach = run_.sensor.max_range_m + 1;
+    const double range = run_.sensor.max_range_m + 1;
     const auto gap = [](double a_min, double a_max, double b_min, double b_max) {
         return std::max({0.0, b_min - a_max, a_min - b_max});
     };
-    std::vector<std::uint32_t> tiles;
+    Reach reach;
     const auto entries = city_.tiles();
     for (std::uint32_t i = 0; i < entries.size(); ++i) {
         const tiling::TileEntry& e = entries[i];
@@ -40,9 +40,10 @@ const std::vector<std::uint32_t>& Itinerary::tiles_of(std::size_t scan) {
         const Vec3d d{gap(path.min.x, path.max.x, e.min.x, e.max.x),
                       gap(path.min.y, path.max.y, e.min.y, e.max.y),
                       gap(path.min.z, path.max.z, e.min.z, e.max.z)};
-        if (dot(d, d) <= reach * reach) tiles.push_back(i);
+        reach.nearest_m = std::min(reach.nearest_m, length(d));
+        if (dot(d, d) <= range * range) reach.tiles.push_back(i);
     }
-    return known_.emplace(scan, std::move(tiles)).first->second;
+    return known_.emplace(scan, std::move(reach)).first->second;
 }
 
 Itinerary::Leg Itinerary::leg(std::size_t first, std::size_t most, std::uint64_t budget_bytes,
@@ -54,7 +55,7 @@ Itinerary::Leg Itinerary::leg(std::size_t first, std::size_t most, std::uint64_t
     while (leg.scans < most && first + leg.scans < times_.size()) {
         std::vector<std::uint32_t> fresh;
         std::uint64_t more = 0;
-        for (const std::uint32_t tile : tiles_of(first + leg.scans))
+        for (const std::uint32_t tile : reach(first + leg.scans).tiles)
             if (!all.contains(tile)) fresh.push_back(tile), more += bytes(tile);
         if (used + more > budget_bytes && leg.scans > 0) break;
         all.insert(fresh.begin(), fresh.end());
@@ -74,7 +75,7 @@ std::vector<std::uint32_t> Itinerary::upcoming(std::size_t first, std::uint64_t 
     std::uint64_t used = 0;
     const std::size_t end = std::min(times_.size(), first + kHorizon);
     for (std::size_t scan = first; scan < end; ++scan)
-        for (const std::uint32_t tile : tiles_of(scan)) {
+        for (const std::uint32_t tile : reach(scan).tiles) {
             if (!seen.insert(tile).second) continue;
             used += bytes(tile);
             if (used > budget_bytes) return order;

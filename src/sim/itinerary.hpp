@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <span>
 #include <vector>
@@ -22,8 +23,13 @@ class Itinerary {
     Itinerary(const tiling::TileSource& city, const SensorRun& run, const Trajectory& trajectory,
               std::span<const double> times);
 
-    /// Tiles within range of the sensor during scan `scan`, by index.
-    const std::vector<std::uint32_t>& tiles_of(std::size_t scan);
+    /// What the sensor can meet during a scan.
+    struct Reach {
+        std::vector<std::uint32_t> tiles;  ///< within its range, by index
+        double nearest_m =
+            std::numeric_limits<double>::infinity();  ///< from its path to any tile with splats
+    };
+    const Reach& reach(std::size_t scan);
 
     /// The next scans to do together: as many as `most` whose tiles fit the budget. When not even one scan's
     /// tiles fit, that one scan with `fits` false.
@@ -42,7 +48,7 @@ class Itinerary {
     const SensorRun& run_;
     const Trajectory& trajectory_;
     std::span<const double> times_;
-    std::map<std::size_t, std::vector<std::uint32_t>> known_;  ///< of scans not yet behind us
+    std::map<std::size_t, Reach> known_;  ///< of scans not yet behind us
 };
 
 }  // namespace citysplat::sim

@@ -86,11 +86,13 @@ std::string las_header(const LasLayout& layout, const CloudSummary& summary) {
     std::string vlrs = extra_bytes_vlr(layout.extra);
     std::uint32_t vlr_count = 1;
     std::uint16_t encoding = kWktEncoding;
-    if (!layout.crs.empty() && layout.crs.size() < 65000) {
-        const formats::LasCrsRecord record = formats::las_crs_record(layout.crs);
-        vlrs += vlr("LASF_Projection", record.id, "coordinate system", record.payload);
+    const auto record = layout.crs.empty() || layout.crs.size() >= 65000
+                            ? std::nullopt
+                            : formats::las_crs_record(std::string(layout.crs));
+    if (record) {
+        vlrs += vlr("LASF_Projection", record->id, "coordinate system", record->payload);
         ++vlr_count;
-        if (!record.is_wkt) encoding = 0;
+        if (!record->is_wkt) encoding = 0;
     }
     std::size_t record_bytes = kLasPointBytes;
     for (const Field& f : layout.extra) record_bytes += bytes_of(f.type);

@@ -1,11 +1,13 @@
 #include "sim/ray_table.hpp"
 
+#include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "core/number_range.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,54 +44,91 @@ struct Columns {
     }
 };
 
-double number(const std::vector<std::string_view>& fields, std::size_t column, const std::string& where) {
-    double v = NAN;
-    if (column < fields.size()) {
-        const std::string_view f = fields[column];
-        const auto [end, ec] = std::from_chars(f.data(), f.data() + f.size(), v);
-        if (ec != std::errc() || end != f.data() + f.size()) v = NAN;
+/// No table lasts longer, so that the number of its scans is bounded; a turning head may count on.
+constexpr NumberRange kTime_s{0, 10'000, "s"}, kAzimuth_deg{-1e7, 1e7, "degrees"},
+    kElevation_deg{-90, 90, "degrees"}, kBeam{0, 65535};
+
+/// A row of the table, and where it is.
+class Row {
+  public:
+    Row(std::string_view line, std::string where) : fields_(split(line)), where_(std::move(where)) {}
+
+    double number(std::size_t column, const NumberRange& range) const {
+        const auto value = column < fields_.size() ? parse_number(fields_[column]) : std::nullopt;
+        if (!value || !range.contains(*value))
+            fail("field " + std::to_string(column + 1) + " is " +
+                 (column < fields_.size() ? "\"" + std::string(fields_[column].substr(0, 40)) + "\""
+                                          : "missing") +
+                 "; expected a number " + range.text());
+        return *value;
     }
-    if (!std::isfinite(v))
-        throw InputError(where + ": field " + std::to_string(column + 1) + " is not a number");
-    return v;
-}
+    [[noreturn]] void fail(const std::string& why) const { throw InputError(where_ + ": " + why); }
+
+  private:
+    std::vector<std::string_view> fields_;
+    std::string where_;
+};
+
+/// Takes rays in order of time, and knows in which scan each of them is.
+class ScanCutter {
+  public:
+    ScanCutter(double scan_hz, std::string origin) : scan_s_(1 / scan_hz), origin_(std::move(origin)) {}
+
+    void add(double time_s, Firing firing) {
+        // A nanosecond of grace: 0.7 s begins the eighth scan of 0.1 s, whatever the rounding says.
+        const auto scan = static_cast<std::size_t>((time_s + 1e-9) / scan_s_);
+        if (scan >= kMostScans)
+            throw InputError(origin_ + ": more than " + format_count(kMostScans) +
+                             " scans; is scan_hz right?");
+        while (table_.scan_ends.size() <= scan) table_.scan_ends.push_back(table_.firings.size());
+        const std::size_t scan_begin = scan == 0 ? 0 : table_.scan_ends[scan - 1];
+        firing.ray = static_cast<std::uint32_t>(table_.firings.size() - scan_begin);
+        firing.time_s = static_cast<float>(std::max(0.0, time_s - static_cast<double>(scan) * scan_s_));
+        table_.firings.push_back(firing);
+        table_.scan_ends.back() = table_.firings.size();
+    }
+    RayTable take() { return std::move(table_); }
+
+  private:
+    static constexpr std::size_t kMostScans = 1'000'000;
+
+    double scan_s_;
+    std::string origin_;
+    RayTable table_;
+};
 
 }  // namespace
 
-RayTable read_ray_table(const std::filesystem::path& path) {
+RayTable read_ray_table(const std::filesystem::path& path, double scan_hz) {
     const std::string text = read_text_file(path);
-    RayTable table;
-    std::vector<std::string_view> header;
+    ScanCutter scans(scan_hz, path.string());
+    std::optional<Columns> columns;
     double last_s = 0;
-    std::size_t line_number = 0;
+    std::size_t line_number = 0, rays = 0;
     for (std::size_t at = 0; at < text.size();) {
         const std::size_t end = std::min(text.find('\n', at), text.size());
         const std::string_view line(text.data() + at, end - at);
         at = end + 1;
         ++line_number;
         if (line.empty() || line[0] == '#' || line[0] == '\r') continue;
-        const std::string where = path.string() + ": line " + std::to_string(line_number);
-        const auto fields = split(line);
-        if (header.empty()) {
-            header = fields;
+        if (!columns) {
+            columns.emplace(split(line), path.string());
             continue;
         }
-        const Columns columns(header, path.string());
-        const double time_s = number(fields, columns.time, where);
-        if (time_s < last_s) throw InputError(where + ": times must ascend from 0");
+        const Row row(line, path.string() + ": line " + std::to_string(line_number));
+        const double time_s = row.number(columns->time, kTime_s);
+        if (time_s < last_s) row.fail("times must ascend from 0");
         last_s = time_s;
+        const double beam = columns->beam == Columns::kNone ? 0 : row.number(columns->beam, kBeam);
+        if (beam != std::floor(beam)) row.fail("a beam is a whole number from 0 to 65535");
         constexpr double kRadPerDeg = exact::kPi / 180;
-        const double beam = columns.beam == Columns::kNone ? 0 : number(fields, columns.beam, where);
-        table.firings.push_back({direction_of(number(fields, columns.azimuth, where) * kRadPerDeg,
-                                              number(fields, columns.elevation, where) * kRadPerDeg),
-                                 static_cast<float>(time_s), 0,
-                                 static_cast<std::uint32_t>(std::clamp(beam, 0.0, 65535.0))});
+        scans.add(time_s, {direction_of(row.number(columns->azimuth, kAzimuth_deg) * kRadPerDeg,
+                                        row.number(columns->elevation, kElevation_deg) * kRadPerDeg),
+                           0, 0, static_cast<std::uint32_t>(beam)});
+        ++rays;
     }
-    if (table.firings.size() < 2 || !(last_s > 0))
-        throw InputError(path.string() + ": a ray table needs at least two rays at different times");
-    table.period_s =
-        last_s * static_cast<double>(table.firings.size()) / static_cast<double>(table.firings.size() - 1);
-    return table;
+    if (rays == 0) throw InputError(path.string() + ": no rays in this table");
+    return scans.take();
 }
 
 }  // namespace citysplat::sim

@@ -7,7 +7,8 @@
 namespace citysplat::sim {
 
 /// CSV with a header naming the columns time_s, azimuth_deg, elevation_deg and optionally beam, in any order;
-/// times ascend from 0. The period is the last time plus the mean step. Throws InputError with the line.
-RayTable read_ray_table(const std::filesystem::path& path);
+/// times ascend from 0. A ray belongs to the scan of 1/scan_hz in which its time lies. Throws InputError with
+/// the line.
+RayTable read_ray_table(const std::filesystem::path& path, double scan_hz);
 
 }  // namespace citysplat::sim

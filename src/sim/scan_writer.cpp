@@ -19,12 +19,6 @@ std::unique_ptr<ScanFormat> format_named(const std::string& name) {
     throw UsageError("format \"" + name + "\" is not one of las, laz, ply, pcd, kitti, xyz");
 }
 
-std::string scan_name(std::uint64_t index) {
-    char name[32];
-    std::snprintf(name, sizeof name, "%06llu", static_cast<unsigned long long>(index));
-    return name;
-}
-
 std::filesystem::path make_directory(const std::filesystem::path& path) {
     std::error_code ec;
     std::filesystem::create_directories(path, ec);
@@ -43,17 +37,28 @@ std::string pose_line(const Pose& pose) {
     return line;
 }
 
+RunManifest manifest_of(const ScanWriterOptions& options) {
+    if (options.format == "laz") formats::require_laz_writing();
+    format_named(options.format);
+    const bool kitti = options.format == "kitti";
+    RunManifest manifest{false, options.planned_scans, {}, {"poses.txt", "times.txt"}};
+    if (kitti) manifest.files.push_back("calib.txt");
+    if (options.accumulate) manifest.files.push_back("cloud." + (kitti ? "ply" : options.format));
+    if (options.scans && kitti) manifest.parts = {"velodyne/*.bin", "labels/*.label"};
+    if (options.scans && !kitti) manifest.parts = {"scans/*." + options.format};
+    return manifest;
+}
+
 }  // namespace
 
-ScanWriter::ScanWriter(const ScanWriterOptions& options) : options_(options) {
-    if (is_laz()) formats::require_laz_writing();
+ScanWriter::ScanWriter(const ScanWriterOptions& options)
+    : options_(options), run_(options.directory, manifest_of(options), options.overwrite) {
     layout_.keep_all = options.keep_all;
     layout_.crs = options.crs;
     layout_.sensor_frame =
         options.frame == "sensor" ||
         (options.frame == "auto" && (options.format == "kitti" || options.format == "pcd"));
     if (layout_.sensor_frame) layout_.crs.clear();
-    make_directory(options.directory);
     const bool kitti = options.format == "kitti";
     if (options.scans) {
         parts_.push_back({format_named(options.format),
@@ -63,19 +68,13 @@ ScanWriter::ScanWriter(const ScanWriterOptions& options) : options_(options) {
     }
     if (options.accumulate) {
         cloud_format_ = format_named(kitti ? "ply" : options.format);
-        const auto path = options.directory / ("cloud" + std::string(cloud_format_->extension()));
-        cloud_.emplace(path);
-        cloud_path_ = path;
-        files_.push_back((is_laz() ? std::filesystem::path(path).replace_extension(".laz") : path).string());
+        cloud_.emplace(options.directory / ("cloud" + std::string(cloud_format_->extension())));
     }
     poses_.emplace(options.directory / "poses.txt");
     times_.emplace(options.directory / "times.txt");
-    files_.push_back((options.directory / "poses.txt").string());
-    files_.push_back((options.directory / "times.txt").string());
     if (kitti) {
-        FileWriter calib(options.directory / "calib.txt");
-        calib.text("Tr: 1 0 0 0 0 1 0 0 0 0 1 0\n");
-        calib.finish();
+        calib_.emplace(options.directory / "calib.txt");
+        calib_->writer().text("Tr: 1 0 0 0 0 1 0 0 0 0 1 0\n");
     }
 }
 
@@ -91,44 +90,50 @@ void ScanWriter::write_file(const Part& part, const Scan& scan) {
     CloudSummary summary;
     std::vector<std::byte> records;
     part.format->append(scan, layout, records, summary);
-    const auto path = part.directory / (scan_name(scan.index) + std::string(part.format->extension()));
-    File file(path, File::Mode::truncate);
-    const std::string header = part.format->header(layout, summary);
-    if (!header.empty()) file.append(std::as_bytes(std::span(header)));
-    file.append(records);
-    file.close();
-    if (is_laz()) formats::replace_by_laz(path);
-    bytes_ += header.size() + records.size();
+    OutputFile file(part.directory / (scan_name(scan.index) + std::string(part.format->extension())));
+    file.writer().text(part.format->header(layout, summary));
+    file.writer().write(records);
+    bytes_ += file.writer().position();
+    commit(file);
+}
+
+void ScanWriter::commit(OutputFile& file) const {
+    if (!is_laz()) return file.commit();
+    file.writer().flush();
+    OutputFile laz(std::filesystem::path(file.path()).replace_extension(".laz"));
+    formats::compress_las(file.partial(), laz.partial());
+    laz.commit();
 }
 
 void ScanWriter::conclude(const Scan& scan) {
     char time[64];
     std::snprintf(time, sizeof time, "%.9f\n", scan.time_s);
-    times_->text(time);
-    poses_->text(pose_line(scan.world_from_sensor));
+    times_->writer().text(time);
+    poses_->writer().text(pose_line(scan.world_from_sensor));
     if (!cloud_) return;
     if (!cloud_layout_) {
         cloud_layout_.emplace();
         cloud_layout_->keep_all = options_.keep_all;
         cloud_layout_->crs = options_.crs;
         cloud_layout_->offset_m = whole_metres(scan.world_from_sensor.translation);
-        cloud_->text(cloud_format_->header(*cloud_layout_, cloud_summary_));
+        cloud_->writer().text(cloud_format_->header(*cloud_layout_, cloud_summary_));
     }
     std::vector<std::byte> records;
     cloud_format_->append(scan, *cloud_layout_, records, cloud_summary_);
-    cloud_->write(records);
+    cloud_->writer().write(records);
 }
 
 void ScanWriter::finish() {
     if (cloud_) {
         const std::string header =
             cloud_format_->header(cloud_layout_.value_or(CloudLayout{}), cloud_summary_);
-        if (!header.empty()) cloud_->patch(0, std::as_bytes(std::span(header)));
-        cloud_->finish();
-        if (is_laz()) formats::replace_by_laz(cloud_path_);
+        if (!header.empty()) cloud_->writer().patch(0, std::as_bytes(std::span(header)));
+        commit(*cloud_);
     }
-    poses_->finish();
-    times_->finish();
+    if (calib_) calib_->commit();
+    poses_->commit();
+    times_->commit();
+    run_.complete();
 }
 
 }  // namespace citysplat::sim

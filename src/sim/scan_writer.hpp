@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/file.hpp"
-#include "core/hash.hpp"
+#include "core/output_file.hpp"
+#include "sim/run_directory.hpp"
 #include "sim/scan_format.hpp"
 #include "sim/simulation.hpp"
 
@@ -22,15 +22,20 @@ struct ScanWriterOptions {
     bool scans = true;             ///< one file per scan
     bool accumulate = false;       ///< all returns in one file, world frame
     std::string crs;
+    std::uint64_t planned_scans = 0;  ///< no scan has a higher index; see scan_times()
+    bool overwrite = false;           ///< replace the scans of another run
 };
 
-/// Writes scans into a directory:
+/// Writes scans into a directory (RunDirectory says which ones it takes):
 ///
 ///   scans/000000.las …                 las, ply, pcd, xyz
 ///   velodyne/000000.bin, labels/000000.label …   kitti
 ///   cloud.las                          with `accumulate` (kitti: cloud.ply)
-///   poses.txt, times.txt               pose of the sensor (3 × 4, rows) and time at the beginning of each
-///   scan calib.txt                          kitti: Tr is the identity, the poses are those of the sensor
+///   poses.txt, times.txt               pose of the sensor (3 × 4, rows) and time, when each scan begins
+///   calib.txt                          kitti: Tr is the identity, the poses are those of the sensor
+///   run.toml                           what of all this was written
+///
+/// Every file appears when it is whole: those of scans one by one, the others in finish().
 ///
 /// Threads: as ScanSink says. Files of scans are written by the threads that made them.
 class ScanWriter final : public ScanSink {
@@ -42,7 +47,6 @@ class ScanWriter final : public ScanSink {
     void conclude(const Scan& scan) override;
     /// Completes headers, poses and times.
     void finish();
-    const std::vector<std::string>& files() const { return files_; }  ///< other than those of scans
     std::uint64_t bytes() const { return bytes_; }
 
   private:
@@ -52,17 +56,17 @@ class ScanWriter final : public ScanSink {
     };
 
     void write_file(const Part& part, const Scan& scan);
+    void commit(OutputFile& file) const;
     bool is_laz() const { return options_.format == "laz"; }  ///< LAS first, then compressed
 
     ScanWriterOptions options_;
+    RunDirectory run_;
     CloudLayout layout_;
     std::vector<Part> parts_;
     std::unique_ptr<ScanFormat> cloud_format_;
-    std::optional<FileWriter> cloud_, poses_, times_;
-    std::filesystem::path cloud_path_;
+    std::optional<OutputFile> cloud_, poses_, times_, calib_;
     std::optional<CloudLayout> cloud_layout_;
     CloudSummary cloud_summary_;
-    std::vector<std::string> files_;
     std::atomic<std::uint64_t> bytes_{0};
 };
 

@@ -35,14 +35,14 @@ ScenarioSensor read_sensor(Section& s, const std::filesystem::path& directory, s
     result.name = s.text("name", result.run.sensor.id);
     if (result.name.empty() || result.name.find('/') != std::string::npos || result.name[0] == '.')
         s.fail("name", "is a directory below the output and may not contain '/' nor begin with '.'");
-    result.run.body_from_sensor = mount_from(s.numbers("mount_m"), s.numbers("mount_deg"), s.where());
+    result.run.body_from_sensor = mount_from(s.numbers("mount_m", ranges::kLever_m),
+                                             s.numbers("mount_deg", ranges::kAngle_deg), s.where());
     result.run.seed = seed;
     result.run.stream = stream;
     result.run.noise = s.flag("noise", true);
-    result.run.hits = s.count("hits", 1.0);
-    if (result.run.hits > kMaxHits) s.fail("hits", "must be at most " + std::to_string(kMaxHits));
-    result.run.gap_m = static_cast<float>(s.positive("gap_m", 0.1));
-    result.schedule.rate_hz = s.number("rate_hz", 0.0);
+    result.run.hits = static_cast<std::uint32_t>(s.whole("hits", 1, kMaxHits, 1.0));
+    result.run.gap_m = static_cast<float>(s.number("gap_m", ranges::kGap_m, 0.1));
+    result.schedule.rate_hz = s.number("rate_hz", ranges::kScanRate_hz, 0.0);
     result.output.format = s.text("format", "kitti");
     result.output.frame = s.text("frame", "auto");
     result.output.keep_all = s.flag("keep_misses", false);
@@ -62,8 +62,8 @@ Scenario Scenario::load(const std::filesystem::path& path) {
     scenario.trajectory = directory / root.text("trajectory");
     const std::uint64_t seed = root.whole("seed", 0, std::uint64_t{1} << 53, 1.0);
     Schedule schedule;
-    schedule.from_s = root.number("from_s", schedule.from_s);
-    schedule.to_s = root.number("to_s", schedule.to_s);
+    schedule.from_s = root.number("from_s", ranges::kTime_s, schedule.from_s);
+    schedule.to_s = root.number("to_s", ranges::kTime_s, schedule.to_s);
     std::set<std::string> names;
     for (Section& section : root.sections("sensor")) {
         ScenarioSensor sensor = read_sensor(section, directory, seed, scenario.sensors.size());

@@ -6,6 +6,7 @@
 #include "sim/ray_table.hpp"
 #include "sim/toml_section.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace citysplat::sim {
@@ -14,6 +15,12 @@ namespace {
 
 constexpr double kRadPerDeg = exact::kPi / 180;
 constexpr std::uint64_t kMostBeams = 65535, kMostRaysPerScan = 100'000'000;
+
+/// What no sensor exceeds.
+constexpr NumberRange kElevation_deg{-90, 90, "degrees"}, kFieldOfView_deg{0.001, 360, "degrees"},
+    kCameraView_deg{0.001, 169.999, "degrees"}, kPulseRate_hz{0.001, 1e9, "Hz"},
+    kMirrorRate_hz{-1e6, 1e6, "Hz"}, kRange_m{0, 10'000, "m"}, kErrorCoefficient{-1000, 1000},
+    kTime_us{0, 1e9, "µs"};
 
 void check_rays(double rays, const std::string& where) {
     if (!(rays >= 1 && rays <= static_cast<double>(kMostRaysPerScan)))
@@ -28,29 +35,26 @@ std::uint32_t pulses_per_scan(double pulses_per_second, double scan_hz, const st
 }
 
 Quadratic quadratic(Section& section, std::string_view key) {
-    const std::vector<double> v = section.numbers(key);
+    const std::vector<double> v = section.numbers(key, kErrorCoefficient);
     if (v.size() > 3) section.fail(key, "has at most three coefficients");
     return {v.size() > 0 ? v[0] : 0, v.size() > 1 ? v[1] : 0, v.size() > 2 ? v[2] : 0};
 }
 
 std::vector<Beam> read_beams(Section beams) {
-    std::vector<double> elevations = beams.numbers("elevation_deg");
+    std::vector<double> elevations = beams.numbers("elevation_deg", kElevation_deg);
     if (elevations.empty()) {
         const std::uint64_t n = beams.whole("count", 1, kMostBeams);
-        const double first = beams.number("first_deg"), last = beams.number("last_deg", first);
+        const double first = beams.number("first_deg", kElevation_deg),
+                     last = beams.number("last_deg", kElevation_deg, first);
         for (std::uint64_t i = 0; i < n; ++i)
             elevations.push_back(n == 1 ? first
                                         : first + (last - first) * static_cast<double>(i) /
                                                       static_cast<double>(n - 1));
     }
-    for (const double elevation : elevations)
-        if (std::fabs(elevation) > 90)
-            throw ConfigError(beams.where() + ": an elevation is " + std::to_string(elevation) +
-                              "; expected -90 to 90 degrees");
     if (elevations.size() > kMostBeams)
         throw ConfigError(beams.where() + ": more than " + std::to_string(kMostBeams) + " beams");
-    const auto column = [&](std::string_view key) {
-        std::vector<double> v = beams.numbers(key);
+    const auto column = [&](std::string_view key, const NumberRange& range) {
+        std::vector<double> v = beams.numbers(key, range);
         if (v.empty()) v.assign(elevations.size(), 0);
         if (v.size() != elevations.size())
             throw ConfigError(beams.where() + ": \"" + std::string(key) + "\" has " +
@@ -58,7 +62,7 @@ std::vector<Beam> read_beams(Section beams) {
                               " beams");
         return v;
     };
-    const auto azimuths = column("azimuth_deg"), times = column("time_us");
+    const auto azimuths = column("azimuth_deg", ranges::kAngle_deg), times = column("time_us", kTime_us);
     beams.finish();
     std::vector<Beam> result;
     for (std::size_t i = 0; i < elevations.size(); ++i)
@@ -69,9 +73,11 @@ std::vector<Beam> read_beams(Section beams) {
 SpinningHead read_spinning(Section& root) {
     SpinningHead head{read_beams(root.section("beams")), {}};
     Section spin = root.section("spin");
-    const double rate_hz = spin.positive("rate_hz");
+    const double rate_hz = spin.number("rate_hz", ranges::kScanRate_hz);
     const std::uint32_t per_turn = spin.count("columns_per_turn");
-    const double from_deg = spin.number("from_deg", 0.0), to_deg = spin.number("to_deg", from_deg + 360);
+    constexpr NumberRange kTurns_deg{-720, 720, "degrees"};
+    const double from_deg = spin.number("from_deg", kTurns_deg, 0.0),
+                 to_deg = spin.number("to_deg", kTurns_deg, from_deg + 360);
     const std::string sense = spin.text("sense", "counterclockwise");
     if (sense != "clockwise" && sense != "counterclockwise")
         spin.fail("sense", "must be \"clockwise\" or \"counterclockwise\"");
@@ -96,30 +102,30 @@ SpinningHead read_spinning(Section& root) {
 
 RosettePattern read_rosette(Section& root, double scan_hz) {
     Section s = root.section("rosette");
-    const double pulses = s.positive("pulses_per_second");
+    const double pulses = s.number("pulses_per_second", kPulseRate_hz);
     RosettePattern p{pulses_per_scan(pulses, scan_hz, s.where()),
                      s.count("lines", 1.0),
                      1 / pulses,
-                     s.number("first_hz"),
-                     s.number("second_hz"),
-                     s.positive("horizontal_deg") * kRadPerDeg / 2,
-                     s.positive("vertical_deg") * kRadPerDeg / 2,
-                     s.number("line_spacing_deg", 0.0) * kRadPerDeg};
+                     s.number("first_hz", kMirrorRate_hz),
+                     s.number("second_hz", kMirrorRate_hz),
+                     s.number("horizontal_deg", kFieldOfView_deg) * kRadPerDeg / 2,
+                     s.number("vertical_deg", kFieldOfView_deg) * kRadPerDeg / 2,
+                     s.number("line_spacing_deg", ranges::kAngle_deg, 0.0) * kRadPerDeg};
     s.finish();
     return p;
 }
 
 NoddingPattern read_nodding(Section& root, double scan_hz) {
     Section s = root.section("nodding");
-    const double pulses = s.positive("pulses_per_second");
+    const double pulses = s.number("pulses_per_second", kPulseRate_hz);
     NoddingPattern p{pulses_per_scan(pulses, scan_hz, s.where()),
                      s.count("lines", 1.0),
                      1 / pulses,
-                     s.number("turn_hz"),
-                     s.number("nod_hz"),
-                     s.number("low_deg") * kRadPerDeg,
-                     s.number("high_deg") * kRadPerDeg,
-                     s.number("line_spacing_deg", 0.0) * kRadPerDeg};
+                     s.number("turn_hz", kMirrorRate_hz),
+                     s.number("nod_hz", kMirrorRate_hz),
+                     s.number("low_deg", kElevation_deg) * kRadPerDeg,
+                     s.number("high_deg", kElevation_deg) * kRadPerDeg,
+                     s.number("line_spacing_deg", ranges::kAngle_deg, 0.0) * kRadPerDeg};
     s.finish();
     return p;
 }
@@ -127,9 +133,7 @@ NoddingPattern read_nodding(Section& root, double scan_hz) {
 PinholePattern read_pinhole(Section& root) {
     Section s = root.section("pinhole");
     const auto tangent = [&](std::string_view key) {
-        const double degrees = s.positive(key);
-        if (degrees >= 170) throw ConfigError(s.where() + ": \"" + std::string(key) + "\" must be below 170");
-        const exact::SinCos half = exact::sin_cos(degrees / 2 * kRadPerDeg);
+        const exact::SinCos half = exact::sin_cos(s.number(key, kCameraView_deg) / 2 * kRadPerDeg);
         return half.sin / half.cos;
     };
     PinholePattern p{s.count("columns"), s.count("rows"), tangent("horizontal_deg"), tangent("vertical_deg")};
@@ -139,21 +143,21 @@ PinholePattern read_pinhole(Section& root) {
 }
 
 RayTable read_table(Section& root, const std::filesystem::path& directory, double scan_hz) {
-    RayTable table = read_ray_table(directory / root.text("table"));
-    check_rays(static_cast<double>(table.firings.size()) / (table.period_s * scan_hz) + 2, root.where());
+    RayTable table = read_ray_table(directory / root.text("table"), scan_hz);
+    check_rays(static_cast<double>(table.most_rays()), root.where());
     return table;
 }
 
 void read_models(Section& root, Sensor& sensor) {
     Section range = root.section("range");
-    sensor.min_range_m = range.number("min_m", 0.0);
-    sensor.max_range_m = range.positive("max_m");
+    sensor.min_range_m = range.number("min_m", kRange_m, 0.0);
+    sensor.max_range_m = range.number("max_m", kRange_m);
     range.finish();
-    if (sensor.min_range_m < 0 || sensor.min_range_m >= sensor.max_range_m || sensor.max_range_m > 10000)
-        throw ConfigError(range.where() + ": needs 0 <= min_m < max_m <= 10000");
+    if (sensor.min_range_m >= sensor.max_range_m)
+        throw ConfigError(range.where() + ": min_m must be below max_m");
 
     Section beam = root.section("beam");
-    sensor.divergence_rad = beam.within("divergence_mrad", 0, 1000, 0.0) * 1e-3;
+    sensor.divergence_rad = beam.number("divergence_mrad", {0, 1000, "mrad"}, 0.0) * 1e-3;
     beam.finish();
 
     Section error = root.section("error");
@@ -166,8 +170,19 @@ void read_models(Section& root, Sensor& sensor) {
     intensity.finish();
 
     Section drop = root.section("drop");
-    sensor.drop = {drop.within("probability", 0, 1, 0.0), drop.within("max_incidence_deg", 0, 90, 90.0)};
+    sensor.drop = {drop.number("probability", {0, 1}, 0.0),
+                   drop.number("max_incidence_deg", {0, 90, "degrees"}, 90.0)};
     drop.finish();
+}
+
+/// Upper and lower case are the same: data sheets say HDL-64E.
+const embedded::Text* shipped(std::string_view name) {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+    for (const auto& text : embedded::sensors())
+        if (std::equal(name.begin(), name.end(), text.name.begin(), text.name.end(),
+                       [&](char a, char b) { return lower(a) == lower(b); }))
+            return &text;
+    return nullptr;
 }
 
 std::string known_names() {
@@ -189,10 +204,10 @@ Sensor Sensor::parse(std::string_view text, std::string_view origin, const std::
     read_models(root, sensor);
     if (kind == "spinning") {
         SpinningHead head = read_spinning(root);
-        sensor.scan_hz = root.section("spin").number("rate_hz");
+        sensor.scan_hz = root.section("spin").number("rate_hz", ranges::kScanRate_hz);
         sensor.rays = std::move(head);
     } else {
-        sensor.scan_hz = root.positive("scan_hz");
+        sensor.scan_hz = root.number("scan_hz", ranges::kScanRate_hz);
         if (kind == "rosette")
             sensor.rays = read_rosette(root, sensor.scan_hz);
         else if (kind == "nodding")
@@ -210,10 +225,10 @@ Sensor Sensor::parse(std::string_view text, std::string_view origin, const std::
 }
 
 Sensor Sensor::load(std::string_view name_or_path) {
-    for (const auto& text : embedded::sensors())
-        if (text.name == name_or_path) return parse(text.content, std::string(text.name) + ".toml");
+    if (const auto* text = shipped(name_or_path))
+        return parse(text->content, std::string(text->name) + ".toml");
     const std::filesystem::path path(name_or_path);
-    if (!std::filesystem::is_regular_file(path))
+    if (!std::filesystem::exists(path))
         throw ConfigError("sensor \"" + std::string(name_or_path) + "\" is neither shipped (" +
                           known_names() + ") nor a file");
     return parse(read_text_file(path), path.string(), path.parent_path());
@@ -226,8 +241,7 @@ std::vector<std::string> Sensor::builtin_names() {
 }
 
 std::string Sensor::builtin_text(std::string_view name) {
-    for (const auto& text : embedded::sensors())
-        if (text.name == name) return std::string(text.content);
+    if (const auto* text = shipped(name)) return std::string(text->content);
     throw ConfigError("no sensor \"" + std::string(name) + "\"; there are " + known_names());
 }
 

@@ -13,11 +13,14 @@
 
 namespace citysplat::sim {
 
-/// Rays listed one by one (CSV with time_s, azimuth_deg, elevation_deg and optionally beam). A table longer
-/// than one scan is cut into scans and repeats after its end.
+/// Rays listed one by one (CSV with time_s, azimuth_deg, elevation_deg and optionally beam), cut into scans.
+/// It begins anew with the scan after its last one: its period is a whole number of scans.
 struct RayTable {
-    std::vector<Firing> firings;  ///< times since the table began, ascending
-    double period_s = 0;
+    std::vector<Firing> firings;         ///< scan after scan; numbers and times are those within the scan
+    std::vector<std::size_t> scan_ends;  ///< where in `firings` each scan ends; a scan may be empty
+
+    std::span<const Firing> scan(std::uint64_t index) const;
+    std::size_t most_rays() const;  ///< of a scan
 };
 
 struct SpinningHead {
@@ -42,7 +45,8 @@ struct Sensor {
     /// Whether every scan has the same directions.
     bool repeats() const;
 
-    /// A shipped sensor by name, or the TOML file at that path. Throws ConfigError that names file and key.
+    /// A shipped sensor by name (in upper or lower case), or the TOML file at that path. Throws ConfigError
+    /// that names file and key.
     static Sensor load(std::string_view name_or_path);
     /// `directory` is where ray tables are looked for.
     static Sensor parse(std::string_view toml, std::string_view origin,

@@ -19,11 +19,17 @@ std::vector<double> scan_times(const SensorRun& run, const Trajectory& trajector
     const double rate_hz = schedule.rate_hz > 0 ? schedule.rate_hz : run.sensor.scan_hz;
     const double sweep_s = sweep_seconds(run.sensor);
     const double first = std::max(schedule.from_s, trajectory.begin_s());
+    // A nanosecond of grace: 0.1 s sweeps on 0.1 s poses should not lose the last one to rounding.
+    const double latest_end = trajectory.end_s() + 1e-9;
+    const double steps = (std::min(schedule.to_s, latest_end - sweep_s) - first) * rate_hz;
+    if (!(steps < static_cast<double>(kMostScans)))
+        throw UsageError("from " + format_number(first) + " s on, at " + format_number(rate_hz) +
+                         " scans a second, there would be more than " + format_count(kMostScans) +
+                         " scans; lower --rate, or divide the drive with --from and --to");
     std::vector<double> times;
     for (std::uint64_t k = 0;; ++k) {
         const double t = first + static_cast<double>(k) / rate_hz;
-        // A nanosecond of grace: 0.1 s sweeps on 0.1 s poses should not lose the last one to rounding.
-        if (t > schedule.to_s || t + sweep_s > trajectory.end_s() + 1e-9) break;
+        if (t > schedule.to_s || t + sweep_s > latest_end) break;
         times.push_back(t);
     }
     if (times.empty())
@@ -99,6 +105,11 @@ SimulationReport Simulation::run(const CancelToken& cancel, Progress& progress) 
         const Itinerary::Leg leg = itinerary_.leg(first, scans_per_group(), cache_.budget_bytes(),
                                                   [this](std::uint32_t tile) { return cache_.bytes(tile); });
         for (const std::uint32_t tile : leg.tiles) seen_[tile] = true;
+        for (std::size_t i = 0; i < leg.scans; ++i) {
+            const Itinerary::Reach& reach = itinerary_.reach(first + i);
+            report_.scans_outside += reach.tiles.empty();
+            report_.nearest_tile_m = std::min(report_.nearest_tile_m, reach.nearest_m);
+        }
         Group group = prepare(first, leg.scans);
         if (leg.fits) {
             TileCache::Acquired acquired = cache_.acquire(leg.tiles);
@@ -287,6 +298,24 @@ SimulationReport simulate(const tiling::TileSource& city, const Tracer& tracer, 
                           const Trajectory& trajectory, const SimulationOptions& options, ScanSink& sink,
                           const CancelToken& cancel, Progress& progress) {
     return Simulation(city, tracer, run, trajectory, options, sink).run(cancel, progress);
+}
+
+std::vector<std::string> warnings_of(const SimulationReport& report, const Sensor& sensor) {
+    std::vector<std::string> warnings;
+    std::string where = "the city has no splats";
+    if (std::isfinite(report.nearest_tile_m))
+        where = "the nearest tile is " + format_number(std::round(10 * report.nearest_tile_m) / 10) +
+                " m from the sensor's path, and it sees " + format_number(sensor.max_range_m) + " m";
+    if (report.scans > 0 && 2 * report.scans_outside > report.scans)
+        warnings.push_back(format_count(report.scans_outside) + " of " + format_count(report.scans) +
+                           " scans are outside the city: " + where +
+                           "; are trajectory and city in the same coordinate system?");
+    if (report.hits == 0 && report.dropped == 0)
+        warnings.push_back("not one of " + format_count(report.rays) + " rays met the city: " + where);
+    if (report.missing > 0)
+        warnings.push_back(format_count(report.missing) +
+                           " rays crossed tiles that could not be loaded and are marked as missing");
+    return warnings;
 }
 
 }  // namespace citysplat::sim

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 namespace citysplat::sim {
 
@@ -33,6 +34,8 @@ struct SimulationReport {
     std::uint64_t scans = 0, rays = 0, hits = 0, dropped = 0, missing = 0;
     std::uint64_t tiles_in_reach = 0;  ///< different tiles that some ray could have met
     std::uint64_t passes = 0;          ///< more than one per scan: its surroundings exceeded the budget
+    std::uint64_t scans_outside = 0;   ///< farther from every tile than the sensor sees
+    double nearest_tile_m = std::numeric_limits<double>::infinity();  ///< from any scan to any tile
     double seconds = 0;
     CacheStatistics cache;
     Hash128 digest;  ///< of all returns, in order of scans and rays
@@ -47,7 +50,8 @@ class ScanSink {
     virtual void conclude(const Scan& scan) = 0;
 };
 
-/// Times at which scans begin. Throws UsageError when there is none.
+/// Times at which scans begin. Throws UsageError when there is none, or more than kMostScans.
+inline constexpr std::uint64_t kMostScans = 10'000'000;
 std::vector<double> scan_times(const SensorRun& run, const Trajectory& trajectory, const Schedule& schedule);
 
 /// Drives one sensor along the trajectory through the city. The returns depend on (city, run, trajectory,
@@ -55,5 +59,8 @@ std::vector<double> scan_times(const SensorRun& run, const Trajectory& trajector
 SimulationReport simulate(const tiling::TileSource& city, const Tracer& tracer, const SensorRun& run,
                           const Trajectory& trajectory, const SimulationOptions& options, ScanSink& sink,
                           const CancelToken& cancel, Progress& progress);
+
+/// What a user should hear about a run that went through: nothing met, or most of it outside the city.
+std::vector<std::string> warnings_of(const SimulationReport& report, const Sensor& sensor);
 
 }  // namespace citysplat::sim

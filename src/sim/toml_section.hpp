@@ -2,6 +2,7 @@
 
 #include "core/bytes.hpp"
 #include "core/error.hpp"
+#include "core/number_range.hpp"
 #include "core/toml_text.hpp"
 
 #include <cmath>
@@ -22,28 +23,21 @@ class Section {
     bool has(std::string_view key) const { return table_.contains(key); }
     const std::string& where() const { return where_; }
 
-    double number(std::string_view key, std::optional<double> fallback = {}) {
+    /// The fallback need not be in the range.
+    double number(std::string_view key, const NumberRange& range, std::optional<double> fallback = {}) {
         const auto* node = get(key);
-        if (node) return finite(*node, key);
+        if (node) return checked(*node, key, range);
         if (!fallback) fail(key, "is missing");
         return *fallback;
     }
-    double positive(std::string_view key, std::optional<double> fallback = {}) {
-        const double v = number(key, fallback);
-        if (!(v >= 1 / kMostNumber)) fail(key, "must be positive");
-        return v;
-    }
-    double within(std::string_view key, double low, double high, std::optional<double> fallback = {}) {
-        const double v = number(key, fallback);
-        if (!(v >= low && v <= high))
-            fail(key, "must lie between " + format_number(low) + " and " + format_number(high));
-        return v;
-    }
+    /// Requires high <= 2⁵³.
     std::uint64_t whole(std::string_view key, std::uint64_t low, std::uint64_t high,
                         std::optional<double> fallback = {}) {
-        const double v = number(key, fallback);
-        if (v != std::floor(v) || !(v >= static_cast<double>(low) && v <= static_cast<double>(high)))
-            fail(key, "must be a whole number from " + std::to_string(low) + " to " + std::to_string(high));
+        const NumberRange range{static_cast<double>(low), static_cast<double>(high)};
+        const auto* node = get(key);
+        if (!node && !fallback) fail(key, "is missing");
+        const double v = node ? checked(*node, key, range, "a whole number") : *fallback;
+        if (v != std::floor(v)) refuse(key, v, range, "a whole number");
         return static_cast<std::uint64_t>(v);
     }
     std::uint32_t count(std::string_view key, std::optional<double> fallback = {}) {
@@ -63,12 +57,12 @@ class Section {
         return *v;
     }
     /// One number or an array of numbers; empty when it is not there.
-    std::vector<double> numbers(std::string_view key) {
+    std::vector<double> numbers(std::string_view key, const NumberRange& range) {
         const auto* node = get(key);
         if (!node) return {};
-        if (!node->is_array()) return {finite(*node, key)};
+        if (!node->is_array()) return {checked(*node, key, range)};
         std::vector<double> values;
-        for (const auto& item : *node->as_array()) values.push_back(finite(item, key));
+        for (const auto& item : *node->as_array()) values.push_back(checked(item, key, range));
         return values;
     }
     /// A sub-table; empty when it is not there.
@@ -104,15 +98,17 @@ class Section {
         known_.insert(std::string(key));
         return table_.get(key);
     }
-    double finite(const toml::node& node, std::string_view key) const {
+    double checked(const toml::node& node, std::string_view key, const NumberRange& range,
+                   const char* kind = "a number") const {
         const auto v = node.value<double>();
-        if (!v || !std::isfinite(*v)) fail(key, "must be a number");
-        if (std::fabs(*v) > kMostNumber) fail(key, "is " + format_number(*v) + ", which no sensor has");
+        if (!v) fail(key, "must be " + std::string(kind) + " " + range.text());
+        if (!range.contains(*v)) refuse(key, *v, range, kind);
         return *v;
     }
-
-    /// Nothing about a sensor is larger, and none of its times, rates and sizes smaller than one over it.
-    static constexpr double kMostNumber = 1e12;
+    [[noreturn]] void refuse(std::string_view key, double v, const NumberRange& range,
+                             const char* kind) const {
+        fail(key, "is " + format_number(v) + "; expected " + kind + " " + range.text());
+    }
 
     const toml::table& table_;
     std::string where_;

@@ -1,6 +1,7 @@
 #include "splat/point_cloud.hpp"
 
 #include "core/error.hpp"
+#include "splat/class_table.hpp"
 #include "splat/curve.hpp"
 #include "splat/parallel.hpp"
 
@@ -16,30 +17,6 @@ namespace {
 /// Differences of two coordinates must fit an int32, and so must their distance to a sentinel beyond them.
 constexpr std::int32_t kMaxSteps = 1 << 29;
 constexpr std::size_t kChunk = 1 << 15;
-
-/// What the class map says, by label, without a search per point.
-class ClassTable {
-  public:
-    explicit ClassTable(const ClassMap& classes) : unlisted_(entry(classes.unlisted())) {
-        if (!classes.classes().empty()) {
-            table_.resize(std::size_t{classes.classes().rbegin()->first} + 1, unlisted_);
-            for (const auto& [label, info] : classes.classes()) table_[label] = entry(info);
-        }
-    }
-    bool dynamic(std::uint16_t label) const { return at(label).dynamic; }
-    SplatGroup group(std::uint16_t label) const { return at(label).group; }
-
-  private:
-    struct Entry {
-        SplatGroup group;
-        bool dynamic;
-    };
-    static Entry entry(const ClassInfo& info) { return {info.group, info.dynamic}; }
-    const Entry& at(std::uint16_t label) const { return label < table_.size() ? table_[label] : unlisted_; }
-
-    Entry unlisted_;
-    std::vector<Entry> table_;
-};
 
 PointAttributes attributes_of(const TilePoint& p) {
     PointAttributes a{p.label, p.intensity, 0, p.sensor_dx, p.sensor_dy, p.sensor_dz};

@@ -6,7 +6,6 @@
 #include <tbb/enumerable_thread_specific.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <tuple>
@@ -104,13 +103,6 @@ void SplatCentres::visit_neighbourhoods(const LatticeBox& box, const CancelToken
             }
             visit(cloud.rank[batch[q]], w.neighbours);
         }
-    });
-}
-
-void SplatCentres::count_densities(const LatticeBox& box, std::span<std::atomic<std::uint64_t>> counts,
-                                   const CancelToken& cancel) const {
-    visit_neighbourhoods(box, cancel, [&](std::size_t, const std::vector<Neighbour>& neighbours) {
-        ++counts[std::min(neighbours.size(), counts.size() - 1)];
     });
 }
 

@@ -2,8 +2,6 @@
 
 #include "splat/generation.hpp"
 
-#include <atomic>
-#include <span>
 #include <vector>
 
 /// Density-driven resampling (§3.4): the centres of the first splats are the new cloud, and where there are
@@ -30,11 +28,6 @@ class SplatCentres {
     /// it are here.
     ResampledPoints resample(const LatticeBox& complete, double mean_density,
                              const CancelToken& cancel) const;
-
-    /// The density of a centre is the number of splats within R̄ of it, itself included; splats of the
-    /// non-surface group neither have one nor count. Adds the centres inside `box` to counts by density.
-    void count_densities(const LatticeBox& box, std::span<std::atomic<std::uint64_t>> counts,
-                         const CancelToken& cancel) const;
 
   private:
     struct Centre {

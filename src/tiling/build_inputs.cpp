@@ -119,6 +119,9 @@ class InputResolver {
 
     void check_archive(const InputRow& row) {
         if (archive_is_there(row.source)) return;
+        if (const Hash128 object = catalog_.source(row.source).object; store_.intact(object))
+            throw CorruptionError("the catalog does not fit the points of " + row.path + " (object " +
+                                  object.hex() + "), which are whole; citysplat repair rebuilds the catalog");
         throw CorruptionError("the points of " + row.path +
                               " are missing from the city and the file itself is gone; put the file back, or "
                               "build with --remove " +

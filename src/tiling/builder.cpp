@@ -26,8 +26,7 @@ double seconds_since(Clock::time_point begin) {
 
 /// Complete or not there at all.
 void create_catalog(const CityPaths& paths) {
-    const auto temporary = paths.temporary() / "catalog.sqlite";
-    std::filesystem::remove(temporary);
+    const auto temporary = paths.new_temporary();
     Catalog::create(temporary);
     if (::rename(temporary.c_str(), paths.catalog().c_str()) != 0)
         throw_errno("cannot rename to", paths.catalog());
@@ -66,7 +65,7 @@ class Builder {
           progress_(progress) {}
 
     BuildReport run() {
-        refuse_foreign_directory();
+        take_directory();
         const CityLock lock = CityLock::builder(store_.paths(), "build");
         store_.create_layout();
         store_.clear_temporary();
@@ -90,10 +89,10 @@ class Builder {
     }
 
     BuildReport run_shard() {
-        refuse_foreign_directory();
+        take_directory();
         const CityLock lock = CityLock::shard(store_.paths());
         const StagedPlan staged = stage();
-        const std::vector<PlannedTile> part = with_previous(part_of(staged, *options_.shard));
+        const std::vector<PlannedTile> part = with_previous(part_of(staged.plan, *options_.shard));
         catalog_.reset();
         const auto begin = Clock::now();
         const std::vector<ProductRow> tiles =
@@ -104,25 +103,37 @@ class Builder {
             report_.splats += tile.splats;
             report_.digest += tile.digest;
         }
-        if (report_.failures.empty()) write_share(store_, staged, *options_.shard, tiles);
+        if (report_.failures.empty()) leave_share(store_, staged, *options_.shard, tiles);
         return std::move(report_);
     }
 
   private:
-    void refuse_foreign_directory() {
+    /// A city, a directory in which one was begun, or an empty or new one.
+    void take_directory() {
         const CityPaths& paths = store_.paths();
-        namespace fs = std::filesystem;
-        if (!paths.is_city() && fs::exists(paths.root()) && !fs::is_empty(paths.root()) &&
-            !fs::exists(paths.lock()))
-            throw UsageError(paths.root().string() +
-                             " exists and is not a city; choose an empty or new directory");
-        is_new_ = fs::create_directories(paths.root());
+        switch (state_of(paths)) {
+            case CityState::city:
+            case CityState::layout:
+                return;
+            case CityState::nothing:
+                is_new_ = true;
+                create_directories_durably(paths.root());
+                return;
+            case CityState::foreign:
+                throw UsageError(paths.root().string() +
+                                 " exists and is not a city; choose an empty or new directory");
+            case CityState::lost_catalog:
+            case CityState::unfinished_unpack:
+                require_city(paths);  // throws, and says what to do
+        }
     }
 
     void open_catalog() {
         if (!store_.paths().is_city()) create_catalog(store_.paths());
         catalog_.emplace(Catalog::open_to_write(store_.paths().catalog()));
         latest_ = catalog_->latest();
+        if (latest_) check_rows(*catalog_, store_, *latest_);
+        std::filesystem::remove(store_.paths().unpacking());  // the catalog is there: the unpack was complete
     }
 
     /// From the inputs to the plan.
@@ -252,7 +263,8 @@ class Builder {
     BuildReport dry_run() {
         if (is_new_) {
             catalog_.reset();
-            std::filesystem::remove_all(store_.paths().root());
+            std::filesystem::remove(store_.paths().catalog());
+            store_.remove_layout();
         }
         report_.generation = latest_ ? latest_->id : 0;
         report_.tiles_total = plan_.reused.size() + plan_.planned.size();
@@ -274,11 +286,10 @@ class Builder {
         store_.create_layout();
         open_catalog();
         prepare();
-        GenerationRecord draft{next_, {}, plan_.reused};
-        for (const InputRow& input : inputs_)
-            draft.inputs.push_back({input, catalog_->source(input.source).identity});
+        GenerationRecord draft = make_record(*catalog_, next_, inputs_, plan_.reused);
         auto staged = read_staged(store_);
-        if (!staged || !same_work(*staged, draft)) staged = stage_plan(store_, draft, plan_.planned);
+        if (!staged || !same_work(*staged, draft))
+            staged = stage_plan(store_, {std::move(draft), plan_.planned});
         return std::move(*staged);
     }
 
@@ -312,7 +323,7 @@ class Builder {
         report_.digest = next_.digest;
         if (latest_ && !differs_from_latest()) {
             report_.generation = latest_->id;
-            catalog_->restamp(inputs_);
+            refresh_generation(*catalog_, store_, *latest_, inputs_);
         } else {
             report_.generation = publish_generation(*catalog_, store_, next_, inputs_, tiles);
             report_.published = true;

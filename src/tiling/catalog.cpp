@@ -1,9 +1,11 @@
 #include "tiling/catalog.hpp"
 
 #include "core/error.hpp"
+#include "core/file.hpp"
+#include "tiling/city_paths.hpp"
 
 #include <algorithm>
-#include <cassert>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -48,6 +50,16 @@ constexpr std::array<const char*, 9> kSchema{
     "CREATE INDEX tile_product ON tile(product)",
 };
 
+/// Generations are numbered from 1, and their numbers are places in the lock file (city_lock.hpp).
+constexpr std::int64_t kMostGenerations = std::int64_t{1} << 39;
+/// Longer than any path that a system takes.
+constexpr std::size_t kLongestPath = std::size_t{1} << 16;
+
+std::int32_t index_of(const Statement& s, int column) {
+    return static_cast<std::int32_t>(s.integer(column, std::numeric_limits<std::int32_t>::min(),
+                                               std::numeric_limits<std::int32_t>::max()));
+}
+
 constexpr const char* kSourceColumns =
     "id, identity, content, content_bytes, object, object_bytes, format, crs, read, kept, not_finite,"
     " out_of_range, withheld, duplicates, no_return, damaged, without_sensor, min_x, min_y, max_x, max_y";
@@ -81,16 +93,16 @@ constexpr const char* kProductColumns =
     " p.min_x, p.min_y, p.min_z, p.max_x, p.max_y, p.max_z";
 
 ProductRow product_row(const Statement& s) {
-    const auto index = [&](int column) { return static_cast<std::int32_t>(s.integer(column)); };
     ProductRow row{.id = s.integer(0),
                    .key = s.hash(1),
                    .core = s.hash(2),
-                   .tile = {index(3), index(4), index(5)},
+                   .tile = {static_cast<std::int32_t>(s.integer(3, 0, TileGrid::kMaxLevel)), index_of(s, 4),
+                            index_of(s, 5)},
                    .object = {},
                    .object_bytes = s.count(7),
                    .points = s.count(8),
                    .splats = s.count(9),
-                   .halo_steps = s.integer(10),
+                   .halo_steps = s.integer(10, 0, kMostHaloSteps),
                    .digest = s.hash(11),
                    .box = {}};
     if (!s.is_null(6)) row.object = s.hash(6);
@@ -103,10 +115,10 @@ constexpr const char* kGenerationColumns =
     " samples, now_radius_m, now_error_m, now_density, now_samples, points, tiles, splats, digest, record";
 
 GenerationRow generation_row(const Statement& s) {
-    return {.id = s.integer(0),
+    return {.id = s.integer(0, 1, kMostGenerations),
             .created_s = s.integer(1),
             .note = s.text(2),
-            .tile_size_m = s.integer(3),
+            .tile_size_m = s.integer(3, 1, TileGrid::kMaxTileSize_m),
             .parameters_key = s.hash(4),
             .parameters = s.text(5),
             .classes = s.text(6),
@@ -142,7 +154,7 @@ PointCounts& PointCounts::operator+=(const PointCounts& o) {
 
 void Catalog::create(const std::filesystem::path& path) {
     Database db(path, Database::Access::create);
-    db.execute("PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL");
+    db.execute("PRAGMA journal_mode=DELETE; PRAGMA synchronous=EXTRA");
     Transaction transaction(db, Transaction::Kind::write);
     for (const char* statement : kSchema) db.execute(statement);
     db.execute("PRAGMA application_id=" + std::to_string(kApplicationId) +
@@ -151,14 +163,12 @@ void Catalog::create(const std::filesystem::path& path) {
 }
 
 Catalog::Catalog(const std::filesystem::path& path, Database::Access access) : db_(path, access) {
-    db_.execute("PRAGMA synchronous=FULL; PRAGMA foreign_keys=OFF; PRAGMA cell_size_check=ON");
+    db_.execute("PRAGMA synchronous=EXTRA; PRAGMA foreign_keys=OFF; PRAGMA cell_size_check=ON");
     check();
 }
 
 Catalog Catalog::open_to_read(const std::filesystem::path& path) {
-    if (!std::filesystem::exists(path))
-        throw ConfigError(path.parent_path().string() +
-                          " is not a city (no catalog.sqlite); citysplat build makes one");
+    if (!std::filesystem::exists(path)) require_city(CityPaths(path.parent_path()));
     try {
         return Catalog(path, Database::Access::read_only);
     } catch (const IoError&) {
@@ -168,7 +178,11 @@ Catalog Catalog::open_to_read(const std::filesystem::path& path) {
 }
 
 Catalog Catalog::open_to_write(const std::filesystem::path& path) {
-    return Catalog(path, Database::Access::read_write);
+    Catalog catalog(path, Database::Access::read_write);
+    // A builder that was killed right after its commit has not made the end of its journal durable; a power
+    // cut would bring the journal back and undo what the caller now takes for granted.
+    sync_directory(directory_of(path));
+    return catalog;
 }
 
 void Catalog::check() {
@@ -221,13 +235,18 @@ std::vector<InputRow> Catalog::inputs(std::int64_t generation) {
         "input WHERE first<=?1 AND (last IS NULL OR last>=?1) ORDER BY path");
     s.bind(1, generation);
     std::vector<InputRow> rows;
-    while (s.step())
+    while (s.step()) {
         rows.push_back({.path = s.text(0),
                         .trajectory = s.text(1),
                         .reading = s.text(2),
-                        .stamp = {s.count(3), s.integer(4), s.count(5)},
-                        .trajectory_stamp = {s.count(6), s.integer(7), s.count(8)},
+                        .stamp = {s.count(3), s.integer(4), s.bits(5)},
+                        .trajectory_stamp = {s.count(6), s.integer(7), s.bits(8)},
                         .source = s.integer(9)});
+        if (rows.back().path.size() > kLongestPath || rows.back().trajectory.size() > kLongestPath)
+            throw CorruptionError(db_.path().string() + " is damaged: the path of an input has " +
+                                  std::to_string(rows.back().path.size()) +
+                                  " bytes; citysplat repair rebuilds the catalog from the objects");
+    }
     return rows;
 }
 
@@ -275,8 +294,8 @@ std::vector<SegmentRow> Catalog::segments(std::int64_t source) {
     s.bind(1, source);
     std::vector<SegmentRow> rows;
     while (s.step())
-        rows.push_back({.sector_x = static_cast<std::int32_t>(s.integer(0)),
-                        .sector_y = static_cast<std::int32_t>(s.integer(1)),
+        rows.push_back({.sector_x = index_of(s, 0),
+                        .sector_y = index_of(s, 1),
                         .points = s.count(2),
                         .accepted = s.count(3),
                         .offset = s.count(4),
@@ -290,6 +309,31 @@ std::vector<ProductRow> Catalog::products() {
     std::vector<ProductRow> rows;
     while (s.step()) rows.push_back(product_row(s));
     return rows;
+}
+
+std::vector<std::string> Catalog::misplaced_rows() {
+    static constexpr const char* kInterval =
+        "(typeof(first)<>'integer' OR typeof(last) NOT IN ('integer','null') OR first<1"
+        " OR first>(SELECT coalesce(max(id),0) FROM generation) OR last<first"
+        " OR last>=(SELECT coalesce(max(id),0) FROM generation))";
+    const std::array<std::pair<std::string, const char*>, 6> rules{{
+        {std::string("tile WHERE ") + kInterval, "rows of tiles belong to no possible generations"},
+        {std::string("input WHERE ") + kInterval, "rows of inputs belong to no possible generations"},
+        {"tile WHERE product NOT IN (SELECT id FROM product)",
+         "rows of tiles name products that are not there"},
+        {"input WHERE source NOT IN (SELECT id FROM source)",
+         "rows of inputs name sources that are not there"},
+        {"segment WHERE source NOT IN (SELECT id FROM source)",
+         "rows of segments name sources that are not there"},
+        {"(SELECT 1 FROM tile WHERE last IS NULL GROUP BY product HAVING count(*)>1)",
+         "tiles stand in the latest generation twice"},
+    }};
+    std::vector<std::string> problems;
+    for (const auto& [rows, what] : rules)
+        if (const std::int64_t count = db_.integer("SELECT count(*) FROM " + rows))
+            problems.push_back(std::to_string(count) + " " + what +
+                               "; citysplat repair rebuilds the catalog from the objects");
+    return problems;
 }
 
 std::vector<std::int64_t> Catalog::add_sources(std::span<const CitySource> sources) {
@@ -346,8 +390,11 @@ void Catalog::add_products(std::span<ProductRow> products) {
                 "halo_steps, digest,"
                 " min_x, min_y, min_z, max_x, max_y, max_z)"
                 " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17)"
-                " ON CONFLICT(key) DO UPDATE SET object=excluded.object, object_bytes=excluded.object_bytes,"
-                " splats=excluded.splats, digest=excluded.digest RETURNING id");
+                " ON CONFLICT(key) DO UPDATE SET core=excluded.core, level=excluded.level, x=excluded.x,"
+                " y=excluded.y, object=excluded.object, object_bytes=excluded.object_bytes,"
+                " points=excluded.points, splats=excluded.splats, halo_steps=excluded.halo_steps,"
+                " digest=excluded.digest, min_x=excluded.min_x, min_y=excluded.min_y, min_z=excluded.min_z,"
+                " max_x=excluded.max_x, max_y=excluded.max_y, max_z=excluded.max_z RETURNING id");
     for (ProductRow& p : products) {
         s.bind(1, p.key).bind(2, p.core).bind(3, p.tile.level).bind(4, p.tile.ix).bind(5, p.tile.iy);
         if (p.object)
@@ -367,7 +414,9 @@ void Catalog::publish(const GenerationRow& g, std::span<const InputRow> inputs,
                       std::span<const ProductRow> tiles) {
     Transaction transaction(db_, Transaction::Kind::write);
     const std::int64_t parent = db_.integer("SELECT max(id) FROM generation");
-    assert(g.id > parent);
+    if (g.id <= parent)
+        throw CorruptionError(db_.path().string() + ": generation " + std::to_string(g.id) +
+                              " cannot follow generation " + std::to_string(parent));
 
     std::set<std::int64_t> wanted;
     for (const ProductRow& tile : tiles) wanted.insert(tile.id);
@@ -397,9 +446,9 @@ void Catalog::publish(const GenerationRow& g, std::span<const InputRow> inputs,
         " t_mtime_ns, t_inode, source) VALUES(?1,NULL,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)");
     for (const auto& [path, i] : by_path) {
         add_input.bind(1, g.id).bind(2, path).bind(3, i->trajectory).bind(4, i->reading);
-        add_input.bind(5, i->stamp.size).bind(6, i->stamp.mtime_ns).bind(7, i->stamp.inode);
+        add_input.bind(5, i->stamp.size).bind(6, i->stamp.mtime_ns).bind(7, i->stamp.inode_and_ctime);
         add_input.bind(8, i->trajectory_stamp.size).bind(9, i->trajectory_stamp.mtime_ns);
-        add_input.bind(10, i->trajectory_stamp.inode).bind(11, i->source).run();
+        add_input.bind(10, i->trajectory_stamp.inode_and_ctime).bind(11, i->source).run();
     }
 
     Statement add(db_,
@@ -415,20 +464,34 @@ void Catalog::publish(const GenerationRow& g, std::span<const InputRow> inputs,
     transaction.commit();
 }
 
-void Catalog::restamp(std::span<const InputRow> inputs) {
+void Catalog::restamp(std::int64_t generation, const Hash128& record, std::span<const InputRow> inputs) {
     Transaction transaction(db_, Transaction::Kind::write);
-    Statement s(db_,
-                "UPDATE input SET size=?1, mtime_ns=?2, inode=?3, t_size=?4, t_mtime_ns=?5, t_inode=?6"
-                " WHERE path=?7 AND source=?8 AND last IS NULL");
-    for (const InputRow& i : inputs) {
-        s.bind(1, i.stamp.size).bind(2, i.stamp.mtime_ns).bind(3, i.stamp.inode);
-        s.bind(4, i.trajectory_stamp.size).bind(5, i.trajectory_stamp.mtime_ns);
-        s.bind(6, i.trajectory_stamp.inode).bind(7, i.path).bind(8, i.source).run();
-    }
+    Statement(db_, "UPDATE generation SET record=?1 WHERE id=?2").bind(1, record).bind(2, generation).run();
+    // A row may stand for earlier generations too, which keep the stamps they were published with.
+    const std::string which =
+        " WHERE path=?7 AND source=?8 AND last IS NULL"
+        " AND (size, mtime_ns, inode, t_size, t_mtime_ns, t_inode)<>(?1, ?2, ?3, ?4, ?5, ?6)";
+    Statement keep(
+        db_,
+        "INSERT INTO input(first, last, path, trajectory, reading, size, mtime_ns, inode, t_size,"
+        " t_mtime_ns, t_inode, source) SELECT first, ?9-1, path, trajectory, reading, size, mtime_ns,"
+        " inode, t_size, t_mtime_ns, t_inode, source FROM input" +
+            which + " AND first<?9");
+    Statement set(db_,
+                  "UPDATE input SET first=?9, size=?1, mtime_ns=?2, inode=?3, t_size=?4, t_mtime_ns=?5,"
+                  " t_inode=?6" +
+                      which);
+    for (const InputRow& i : inputs)
+        for (Statement* s : {&keep, &set}) {
+            s->bind(1, i.stamp.size).bind(2, i.stamp.mtime_ns).bind(3, i.stamp.inode_and_ctime);
+            s->bind(4, i.trajectory_stamp.size).bind(5, i.trajectory_stamp.mtime_ns);
+            s->bind(6, i.trajectory_stamp.inode_and_ctime).bind(7, i.path).bind(8, i.source);
+            s->bind(9, generation).run();
+        }
     transaction.commit();
 }
 
-void Catalog::forget(std::span<const std::int64_t> generations) {
+void Catalog::forget(std::span<const std::int64_t> generations, const std::set<Hash128>& kept_sources) {
     Transaction transaction(db_, Transaction::Kind::write);
     Statement s(db_, "DELETE FROM generation WHERE id=?1");
     for (const std::int64_t id : generations) s.bind(1, id).run();
@@ -437,7 +500,12 @@ void Catalog::forget(std::span<const std::int64_t> generations) {
     db_.execute(std::string("DELETE FROM tile") + kUnused);
     db_.execute(std::string("DELETE FROM input") + kUnused);
     db_.execute("DELETE FROM product WHERE id NOT IN (SELECT product FROM tile)");
-    db_.execute("DELETE FROM source WHERE id NOT IN (SELECT source FROM input)");
+    std::vector<std::int64_t> unused;
+    for (Statement source(db_, "SELECT id, identity FROM source WHERE id NOT IN (SELECT source FROM input)");
+         source.step();)
+        if (!kept_sources.contains(source.hash(1))) unused.push_back(source.integer(0));
+    Statement remove(db_, "DELETE FROM source WHERE id=?1");
+    for (const std::int64_t id : unused) remove.bind(1, id).run();
     db_.execute("DELETE FROM segment WHERE source NOT IN (SELECT id FROM source)");
     transaction.commit();
 }

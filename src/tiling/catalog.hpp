@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -58,6 +59,7 @@ struct SegmentRow {
     std::uint64_t accepted = 0;           ///< before
     std::uint64_t offset = 0, bytes = 0;  ///< within the archive object
     Hash128 hash;                         ///< of the points, not of their encoding
+    friend bool operator==(const SegmentRow&, const SegmentRow&) = default;
 };
 
 /// A source and where its points lie in the archive.
@@ -66,11 +68,13 @@ struct CitySource {
     std::vector<SegmentRow> segments;
 };
 
-/// Size, time and inode: equal stamps save hashing the file again, and decide nothing else.
+/// What the system says about a file: equal stamps save hashing it again, and decide nothing else.
 struct FileStamp {
     std::uint64_t size = 0;
     std::int64_t mtime_ns = 0;
-    std::uint64_t inode = 0;
+    /// Inode and time of the last change of any kind (ctime), mixed: sees an edit whose author put the size
+    /// and the time of modification back.
+    std::uint64_t inode_and_ctime = 0;
     friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
 
@@ -81,6 +85,9 @@ struct InputRow {
     FileStamp stamp, trajectory_stamp;
     std::int64_t source = 0;
 };
+
+/// No processor looks farther; one that asks for more would ask forever.
+inline constexpr std::int64_t kMostHaloSteps = 2048 * kLatticePerMetre;
 
 /// What a processor made of one region: the memo of the builder, found by key.
 struct ProductRow {
@@ -112,10 +119,12 @@ struct GenerationRow {
     Hash128 record;  ///< object that says all this again (tiling/generation_record.hpp)
 };
 
-/// The index of a city. One SQLite file with a rollback journal and synchronous=FULL; treated as untrusted on
-/// open: application id, version, exact schema and quick_check. Rows of inputs and tiles carry the
-/// generations they belong to as an interval [first, last]; a generation exists when its row does, so that
-/// one transaction with that row flips the city. Not safe to share between threads.
+/// The index of a city. One SQLite file with a rollback journal and synchronous=EXTRA (after a commit the
+/// directory is synced as well, or a power cut could bring the journal back and undo it). Treated as
+/// untrusted on open: application id, version, exact schema and quick_check; and when read: types and ranges.
+/// Rows of inputs and tiles carry the generations they belong to as an interval [first, last]; a generation
+/// exists when its row does, so that one transaction with that row flips the city. Not safe to share between
+/// threads.
 class Catalog {
   public:
     static constexpr std::int64_t kApplicationId = 0x43535054;  // "CSPT"
@@ -143,6 +152,9 @@ class Catalog {
     bool has_content(std::uint64_t bytes);  ///< some source came from a file of this size
     std::vector<SegmentRow> segments(std::int64_t source);
     std::vector<ProductRow> products();
+    /// Rows that no generation can have left: intervals that begin in the future or end before they begin,
+    /// references to what is not there. In words, for `verify`.
+    std::vector<std::string> misplaced_rows();
 
     /// Sources and products stand for themselves, before any generation uses them: that is what a killed
     /// build resumes from. Their objects must be durable.
@@ -155,10 +167,12 @@ class Catalog {
     /// above the latest. Use publish_generation(), which also writes the record.
     void publish(const GenerationRow& generation, std::span<const InputRow> inputs,
                  std::span<const ProductRow> tiles);
-    /// New stamps for the inputs of the latest generation (a touched file).
-    void restamp(std::span<const InputRow> inputs);
-    /// Forgets these generations and every row that no other generation uses.
-    void forget(std::span<const std::int64_t> generations);
+    /// New stamps for the inputs of the latest generation (a touched file), and the record that says so. Use
+    /// refresh_generation(), which also writes it.
+    void restamp(std::int64_t generation, const Hash128& record, std::span<const InputRow> inputs);
+    /// Forgets these generations and every row that no other generation uses, but for the sources with these
+    /// identities.
+    void forget(std::span<const std::int64_t> generations, const std::set<Hash128>& kept_sources);
 
   private:
     Catalog(const std::filesystem::path& path, Database::Access access);

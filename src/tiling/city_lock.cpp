@@ -44,6 +44,15 @@ std::string read_holder(const File& file) {
     return end == std::string::npos ? "another process" : text.substr(0, end + 1);
 }
 
+struct flock request_for(std::int64_t byte, bool exclusive) {
+    struct flock request {};
+    request.l_type = exclusive ? F_WRLCK : F_RDLCK;
+    request.l_whence = SEEK_SET;
+    request.l_start = byte;
+    request.l_len = 1;
+    return request;
+}
+
 [[noreturn]] void busy(const CityPaths& paths, const File& file) {
     throw BusyError(paths.root().string() + " is busy: " + read_holder(file) +
                     "; wait for it to finish and try again");
@@ -52,11 +61,7 @@ std::string read_holder(const File& file) {
 }  // namespace
 
 bool CityLock::try_lock(std::int64_t byte, bool exclusive) const {
-    struct flock request {};
-    request.l_type = exclusive ? F_WRLCK : F_RDLCK;
-    request.l_whence = SEEK_SET;
-    request.l_start = byte;
-    request.l_len = 1;
+    struct flock request = request_for(byte, exclusive);
     int result;
     do result = ::fcntl(file_.descriptor(), F_OFD_SETLK, &request);
     while (result != 0 && errno == EINTR);
@@ -93,6 +98,15 @@ std::optional<CityLock> CityLock::pin(const CityPaths& paths, std::int64_t gener
     CityLock lock{File(paths.lock(), File::Mode::read)};
     if (!lock.try_lock(generation, false)) return std::nullopt;
     return lock;
+}
+
+bool CityLock::is_pinned(const CityPaths& paths, std::int64_t generation) {
+    if (!std::filesystem::exists(paths.lock())) return false;
+    const File file(paths.lock(), File::Mode::read);
+    struct flock request = request_for(generation, true);
+    if (::fcntl(file.descriptor(), F_OFD_GETLK, &request) != 0)
+        throw_errno("cannot ask for locks of", paths.lock());
+    return request.l_type != F_UNLCK;
 }
 
 std::optional<CityLock> CityLock::collect(const CityPaths& paths, std::int64_t generation) {

@@ -33,6 +33,8 @@ class CityLock {
     /// Pins a generation. Nothing when gc is forgetting it at this moment: look for the current one again.
     /// A city without lock file (a copy on read-only media) gives an empty lock: nobody can collect there.
     static std::optional<CityLock> pin(const CityPaths& paths, std::int64_t generation);
+    /// Whether a reader holds the generation at this moment. Needs no right to write.
+    static bool is_pinned(const CityPaths& paths, std::int64_t generation);
     /// Nothing when a reader holds the generation.
     static std::optional<CityLock> collect(const CityPaths& paths, std::int64_t generation);
 

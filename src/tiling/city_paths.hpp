@@ -3,6 +3,8 @@
 #include "core/hash.hpp"
 
 #include <filesystem>
+#include <string>
+#include <string_view>
 
 namespace citysplat::tiling {
 
@@ -10,9 +12,11 @@ namespace citysplat::tiling {
 /// read from the catalog ever becomes part of a path.
 ///
 ///   catalog.sqlite     what exists, from what, in which generation
-///   objects/ab/<hash>  immutable, content-addressed: point archives and splat payloads
+///   objects/ab/<hash>  immutable, content-addressed: point archives, splat payloads, records
+///   damaged/<hash>     objects that were found damaged and can be made again
 ///   shards/            what `build --shard` made and `publish` has not yet taken
-///   tmp/               being written; emptied by the next builder
+///   tmp/               being written; what a dead process left there goes with the next builder
+///   unpacking          there while a pack is being unpacked
 ///   lock               byte 0: the builder; byte g: readers of generation g (city_lock.hpp)
 class CityPaths {
   public:
@@ -22,8 +26,10 @@ class CityPaths {
     std::filesystem::path catalog() const { return root_ / "catalog.sqlite"; }
     std::filesystem::path lock() const { return root_ / "lock"; }
     std::filesystem::path objects() const { return root_ / "objects"; }
+    std::filesystem::path damaged() const { return root_ / "damaged"; }
     std::filesystem::path shards() const { return root_ / "shards"; }
     std::filesystem::path temporary() const { return root_ / "tmp"; }
+    std::filesystem::path unpacking() const { return root_ / "unpacking"; }
     std::filesystem::path object_directory(const Hash128& hash) const {
         return objects() / hash.hex().substr(0, 2);
     }
@@ -31,8 +37,27 @@ class CityPaths {
 
     bool is_city() const { return std::filesystem::exists(catalog()); }
 
+    /// A name in tmp/ that no other process and no other call has: host, process and a number are in it.
+    std::filesystem::path new_temporary() const;
+    /// Whether a file of this name was made by new_temporary(), or is SQLite's journal of one.
+    static bool is_temporary_name(std::string_view name);
+
   private:
     std::filesystem::path root_;
 };
+
+/// What stands in a directory that is, or is to become, a city.
+enum class CityState {
+    nothing,            ///< no such directory, or an empty one
+    layout,             ///< the empty directories of a city whose first build did not get far
+    city,               ///< a catalog is there
+    lost_catalog,       ///< objects of a city without their catalog
+    unfinished_unpack,  ///< `unpack` was interrupted
+    foreign             ///< something else
+};
+CityState state_of(const CityPaths& paths);
+
+/// Throws ConfigError unless there is a catalog: says what is there instead, and the way out.
+void require_city(const CityPaths& paths);
 
 }  // namespace citysplat::tiling

@@ -152,6 +152,12 @@ std::uint64_t CityPoints::count_at_most(const LatticeBox& box) const {
     return count;
 }
 
+std::vector<Sector> CityPoints::occupied_sectors() const {
+    std::vector<Sector> sectors;
+    for (const auto& [sector, hash] : sector_hashes_) sectors.push_back(sector);
+    return sectors;
+}
+
 std::vector<int> CityPoints::occupied_cells(const Sector& sector) const {
     std::vector<int> cells;
     for (const Part& part : parts_of(sector))

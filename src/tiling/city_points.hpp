@@ -34,12 +34,12 @@ class CityPoints final : public RegionReader {
     std::uint64_t count_at_most(const LatticeBox& box) const override;
     std::uint64_t total_points() const override { return total_points_; }
     LatticeBox bounds() const override { return bounds_; }
+    std::vector<Sector> occupied_sectors() const override;
+    std::vector<int> occupied_cells(const Sector& sector) const override;
 
     /// What each sector holds. Two sets of sources with equal hashes in a sector have equal points there.
     const std::map<Sector, Hash128>& sectors() const { return sector_hashes_; }
     std::uint64_t quarantined_points() const { return quarantined_points_; }
-    /// The cells (4 m) of a sector that have points.
-    std::vector<int> occupied_cells(const Sector& sector) const;
 
   private:
     /// The segment of one source in one sector.

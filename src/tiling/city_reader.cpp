@@ -1,6 +1,7 @@
 #include "tiling/city_reader.hpp"
 
 #include "core/error.hpp"
+#include "tiling/generation_record.hpp"
 #include "tiling/splat_payload.hpp"
 
 namespace citysplat::tiling {
@@ -23,6 +24,7 @@ CityReader::CityReader(const std::filesystem::path& city, std::optional<std::int
             break;
         }
     }
+    check_rows(catalog, store_, generation_);
     classes_ = generation_.classes.empty() ? ClassMap() : ClassMap::parse(generation_.classes, city.string());
     for (ProductRow& product : catalog.tiles(generation_.id)) {
         if (!product.object) continue;

@@ -3,6 +3,7 @@
 #include "core/file.hpp"
 #include "core/hash.hpp"
 #include "tiling/city_paths.hpp"
+#include "tiling/object_kind.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -25,9 +26,13 @@ class ObjectStore {
   public:
     explicit ObjectStore(CityPaths paths) : paths_(std::move(paths)) {}
 
-    /// Creates the directories of an empty store, durably. Harmless on an existing one.
+    /// Creates the directories of a city that are missing, durably.
     void create_layout() const;
-    /// Removes what a killed builder left in tmp/. Requires the builder's lock.
+    /// Undoes the making of a city that did not come about: all objects, and what create_layout() and the
+    /// lock made. Files of others stay, and so do the directories they are in. Requires that the store was
+    /// empty.
+    void remove_layout();
+    /// Removes what a killed builder left in tmp/, and nothing else. Requires the builder's lock.
     void clear_temporary() const;
 
     class Writer {
@@ -56,14 +61,24 @@ class ObjectStore {
     std::optional<std::uint64_t> size_of(const Hash128& hash) const;
     /// Throws CorruptionError saying `what` is missing.
     File open(const Hash128& hash, std::string_view what) const;
-    /// Reads all bytes and compares them with the name.
+    /// Reads all bytes and compares them with the name. False also when there is no such object.
     bool intact(const Hash128& hash) const;
+    /// Nothing when the object is absent or does not begin like one of ours.
+    std::optional<ObjectKind> kind_of(const Hash128& hash) const;
     void remove(const Hash128& hash) const;
+    /// Moves an object to damaged/, durably: it is no longer in the store, but its bytes are kept.
+    void set_aside(const Hash128& hash) const;
+    /// Every file whose name is that of an object, whatever it holds.
     void for_each(const std::function<void(const Hash128&, std::uint64_t bytes)>& visit) const;
+    /// Whether at least one object of ours is there.
+    bool holds_objects() const;
 
     const CityPaths& paths() const { return paths_; }
 
   private:
+    /// Ends when `visit` says so; true when it did.
+    bool for_each_until(const std::function<bool(const Hash128&, std::uint64_t)>& visit) const;
+
     /// Stays open until flush(): a failed write-back is only reported to who had the file open.
     struct Pending {
         Hash128 hash;
@@ -72,7 +87,6 @@ class ObjectStore {
     CityPaths paths_;
     mutable std::mutex mutex_;
     std::vector<Pending> pending_;
-    std::uint64_t created_ = 0;
 };
 
 }  // namespace citysplat::tiling

@@ -15,12 +15,18 @@ struct PackReport {
     std::uint64_t objects = 0, bytes = 0;
 };
 
-/// Packs the latest generation. The file appears complete or not at all.
+struct PackOptions {
+    bool overwrite = false;  ///< replace an existing file, if it is a packed city
+};
+
+/// Packs the latest generation. The file appears complete or not at all; one that exists is not replaced
+/// unless asked for (UsageError).
 PackReport pack_city(const std::filesystem::path& city, const std::filesystem::path& file,
-                     const CancelToken& cancel, Progress& progress);
+                     const CancelToken& cancel, Progress& progress, const PackOptions& options = {});
 
 /// Makes a city in a new or empty directory. Every object is verified; the catalog comes last, so that an
-/// interrupted unpack leaves no city.
+/// unpack that was killed leaves no city but a directory in which the same unpack can be run again. One that
+/// fails leaves nothing of its own.
 PackReport unpack_city(const std::filesystem::path& file, const std::filesystem::path& city,
                        const CancelToken& cancel, Progress& progress);
 

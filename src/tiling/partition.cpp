@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/parallel.hpp"
+#include "core/rng_hd.hpp"
 #include "tiling/point_archive.hpp"
 #include "tiling/point_rules.hpp"
 #include "tiling/scatter.hpp"
@@ -9,10 +10,8 @@
 #include <tbb/enumerable_thread_specific.h>
 
 #include <algorithm>
-#include <atomic>
 #include <limits>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <unordered_map>
 
 namespace citysplat::tiling {
@@ -145,11 +144,10 @@ struct stat status_of(const std::filesystem::path& path) {
 }
 
 FileStamp stamp_from(const struct stat& s) {
+    const std::int64_t ctime_ns = s.st_ctim.tv_sec * 1'000'000'000 + s.st_ctim.tv_nsec;
     return {static_cast<std::uint64_t>(s.st_size), s.st_mtim.tv_sec * 1'000'000'000 + s.st_mtim.tv_nsec,
-            static_cast<std::uint64_t>(s.st_ino)};
+            rng::key(static_cast<std::uint64_t>(s.st_ino), static_cast<std::uint64_t>(ctime_ns))};
 }
-
-std::int64_t ctime_from(const struct stat& s) { return s.st_ctim.tv_sec * 1'000'000'000 + s.st_ctim.tv_nsec; }
 
 }  // namespace
 
@@ -169,13 +167,12 @@ OpenedInput::OpenedInput(const std::filesystem::path& input, const OpenPointFile
     : path(input), reading(how) {
     const auto status = status_of(path);
     stamp = stamp_from(status);
-    ctime_ns = ctime_from(status);
     file = open(path, reading);
 }
 
 void OpenedInput::check_unchanged() const {
     const auto status = status_of(path);
-    if (stamp_from(status) != stamp || ctime_from(status) != ctime_ns)
+    if (stamp_from(status) != stamp)
         throw BusyError(path.string() +
                         " changed while it was being read; nothing of it was used. Run the build again when "
                         "it is complete");
@@ -208,10 +205,7 @@ Hash128 source_identity(const Hash128& content, const SourceTrajectory* trajecto
 Partitioned partition(const OpenedInput& input, const SourceTrajectory* trajectory, ObjectStore& store,
                       std::uint64_t memory_bytes, const CancelToken& cancel, Progress::Stage& progress) {
     const PointFile& file = *input.file;
-    static std::atomic<std::uint64_t> number{0};
-    Scatter scatter(
-        store.paths().temporary() / ("spill-" + std::to_string(::getpid()) + "-" + std::to_string(number++)),
-        memory_bytes / 100 * 45);
+    Scatter scatter(store.paths().new_temporary(), memory_bytes / 100 * 45);
     tbb::enumerable_thread_specific<Binner> binners(trajectory ? &trajectory->path : nullptr);
     Partitioned result;
     SourceRow& source = result.source.row;

@@ -28,7 +28,7 @@ struct SourceTrajectory {
     Hash128 hash;
 };
 
-/// Size, time and inode of a file. Throws IoError.
+/// Throws IoError.
 FileStamp stamp_of(const std::filesystem::path& path);
 /// Hash of all bytes of a file.
 Hash128 hash_file(const std::filesystem::path& path, const CancelToken& cancel);
@@ -45,7 +45,6 @@ struct OpenedInput {
     std::filesystem::path path;
     std::string reading;
     FileStamp stamp;
-    std::int64_t ctime_ns;  ///< sees what leaves size and time alone
     std::unique_ptr<PointFile> file;
 };
 

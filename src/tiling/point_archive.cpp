@@ -12,7 +12,7 @@ namespace citysplat::tiling {
 
 namespace {
 
-constexpr std::array<char, 8> kMagic{'C', 'S', 'P', 'O', 'I', 'N', 'T', '\n'};
+constexpr Magic kMagic = magic_of(ObjectKind::archive);
 constexpr std::array<char, 8> kEndMagic{'C', 'S', 'P', 'E', 'N', 'D', '.', '\n'};
 constexpr std::uint32_t kVersion = 1;
 /// A cell with more points becomes several spans: bounds what a reader must hold beside its result.
@@ -225,9 +225,10 @@ CitySource read_directory(const File& file, const Hash128& object) {
 
 std::vector<CellSpan> read_cells(const File& file, const SegmentRow& segment, const std::string& what) {
     const auto damaged = [&] {
-        throw CorruptionError(what + ": the table of cells at byte " + std::to_string(segment.offset) +
-                              " of " + file.path().string() +
-                              " is damaged; run citysplat build to read the input again");
+        throw CorruptionError(
+            what + ": the table of cells at byte " + std::to_string(segment.offset) + " of " +
+            file.path().string() +
+            " is damaged; citysplat verify --deep --set-aside, then citysplat build read the input again");
     };
     SegmentHeader header{};
     const auto header_bytes = std::as_writable_bytes(std::span(&header, 1));
@@ -255,8 +256,9 @@ void decode_cell(std::span<const std::byte> bytes, const CellSpan& cell, std::ve
     const std::size_t at = out.size();
     if (!decode_points(bytes, cell.points, cell.cell, out) ||
         checksum_bytes(std::as_bytes(std::span(out).subspan(at))) != cell.checksum)
-        throw CorruptionError(what + ": the points at byte " + std::to_string(cell.offset) +
-                              " are damaged; run citysplat build to read the input again");
+        throw CorruptionError(
+            what + ": the points at byte " + std::to_string(cell.offset) +
+            " are damaged; citysplat verify --deep --set-aside, then citysplat build read the input again");
 }
 
 }  // namespace citysplat::tiling

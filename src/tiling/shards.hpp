@@ -1,11 +1,10 @@
 #pragma once
 
-#include "tiling/build_options.hpp"
-#include "tiling/build_plan.hpp"
-#include "tiling/generation_record.hpp"
 #include "tiling/object_store.hpp"
+#include "tiling/shard_record.hpp"
 
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -17,25 +16,31 @@ namespace citysplat::tiling {
 
 struct StagedPlan {
     Hash128 name;
-    GenerationRecord record;           ///< the generation to be, its inputs, and the tiles that need no work
-    std::vector<PlannedTile> planned;  ///< key and number of points only
+    PlanRecord plan;
 };
 
 /// Writes the plan, durably, and forgets the shares of an earlier one. Requires the staging lock.
-StagedPlan stage_plan(ObjectStore& store, const GenerationRecord& record,
-                      std::span<const PlannedTile> planned);
+StagedPlan stage_plan(ObjectStore& store, PlanRecord plan);
 
+/// Nothing when no plan is staged, or an earlier version of the program staged it.
 std::optional<StagedPlan> read_staged(const ObjectStore& store);
 
 /// True when `draft` describes the same work as the staged plan.
 bool same_work(const StagedPlan& staged, const GenerationRecord& draft);
 
 /// The planned tiles of one shard. Large and small ones are dealt out in turn.
-std::vector<PlannedTile> part_of(const StagedPlan& staged, const Shard& shard);
+std::vector<PlannedTile> part_of(const PlanRecord& plan, const Shard& shard);
 
 /// Leaves what a shard made, durably.
-void write_share(ObjectStore& store, const StagedPlan& staged, const Shard& shard,
+void leave_share(ObjectStore& store, const StagedPlan& staged, const Shard& shard,
                  std::span<const ProductRow> tiles);
+
+/// What the staged plan and its shares need while they can still be published: objects, and the identities of
+/// sources.
+struct StagedNeeds {
+    std::set<Hash128> objects, sources;
+};
+StagedNeeds needs_of_staged(Catalog& catalog, const ObjectStore& store);
 
 struct PublishReport {
     std::int64_t generation = 0;
@@ -43,8 +48,9 @@ struct PublishReport {
     Hash128 digest;
 };
 
-/// Publishes what the shards of the staged plan have made. Throws BusyError naming the shards that are
-/// missing, ConfigError when nothing is staged or the city has moved on since.
+/// Publishes what the shards of the staged plan have made, after holding each share against the plan. Throws
+/// BusyError naming the shards that are missing, ConfigError when nothing is staged or the city has moved on
+/// since, CorruptionError when a share is not what its file says.
 PublishReport publish_shards(const std::filesystem::path& city);
 
 }  // namespace citysplat::tiling

@@ -11,7 +11,7 @@ namespace citysplat::tiling {
 
 namespace {
 
-constexpr std::array<char, 8> kMagic{'C', 'S', 'P', 'L', 'A', 'T', 'S', '\n'};
+constexpr Magic kMagic = magic_of(ObjectKind::payload);
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint32_t kBlockBytes = 64 << 10;
 
@@ -136,6 +136,21 @@ Hash128 write_payload(ObjectStore& store, const SplatTile& tile, const PayloadIn
     return writer.finish();
 }
 
+bool payload_fits(const ObjectStore& store, const ProductRow& product) {
+    if (!product.object)
+        return product.splats == 0 && product.object_bytes == 0 && product.digest == Hash128{} &&
+               product.box == std::array<double, 6>{};
+    if (store.size_of(*product.object) != product.object_bytes) return false;
+    try {
+        const Header h = read_header(store.open(*product.object, "a tile"), "a tile");
+        return TileKey{h.level, h.ix, h.iy} == product.tile && h.key == product.key &&
+               h.splats == product.splats && h.points == product.points &&
+               h.halo_steps == product.halo_steps && h.digest == product.digest && h.box == product.box;
+    } catch (const CorruptionError&) {
+        return false;
+    }
+}
+
 Payload read_payload(const ObjectStore& store, const Hash128& name, const std::string& what) {
     const File file = store.open(name, what);
     const Header header = read_header(file, what);
@@ -158,8 +173,9 @@ Payload read_payload(const ObjectStore& store, const Hash128& name, const std::s
     file.read_at(0, preamble);
     file.read_at(preamble.size(), body);
     if (Hasher().bytes(preamble).bytes(body).finish() != name)
-        throw CorruptionError(what + ": " + file.path().string() + ": " + find_damage(preamble, body) +
-                              "; run citysplat build to make the tile again");
+        throw CorruptionError(
+            what + ": " + file.path().string() + ": " + find_damage(preamble, body) +
+            "; citysplat verify --deep --set-aside, then citysplat build make the tile again");
     return payload;
 }
 

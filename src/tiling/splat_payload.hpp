@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/splat_tile.hpp"
+#include "tiling/catalog.hpp"
 #include "tiling/object_store.hpp"
 #include "tiling/tile_grid.hpp"
 
@@ -41,6 +42,10 @@ struct Payload {
     PayloadInfo info;
     SplatTile splats;
 };
+
+/// Whether the payload that a product names is there, has its size, and its header says what the row says. A
+/// product without splats has no payload and nothing else either. Reads the header only.
+bool payload_fits(const ObjectStore& store, const ProductRow& product);
 
 /// Reads and verifies a payload. Throws CorruptionError naming `what` and the damaged bytes.
 Payload read_payload(const ObjectStore& store, const Hash128& name, const std::string& what);

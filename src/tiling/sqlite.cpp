@@ -5,7 +5,9 @@
 #include <sqlite3.h>
 
 #include <array>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace citysplat::tiling {
 
@@ -13,6 +15,8 @@ namespace {
 
 /// Writers commit in milliseconds; a reader that meets one waits instead of failing.
 constexpr int kBusyTimeout_ms = 20'000;
+/// No text of ours is longer; a damaged catalog must not fill the memory.
+constexpr int kLongestValue_bytes = 64 << 20;
 
 int open_flags(Database::Access access) {
     switch (access) {
@@ -36,6 +40,7 @@ Database::Database(const std::filesystem::path& path, Access access) : path_(pat
     db_.reset(db);
     if (code != SQLITE_OK) fail(code, "open");
     ::sqlite3_busy_timeout(db, kBusyTimeout_ms);
+    ::sqlite3_limit(db, SQLITE_LIMIT_LENGTH, kLongestValue_bytes);
     ::sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     ::sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
 }
@@ -53,6 +58,7 @@ void Database::fail(int code, std::string_view doing) const {
         case SQLITE_CORRUPT:
         case SQLITE_NOTADB:
         case SQLITE_MISMATCH:
+        case SQLITE_TOOBIG:
             throw CorruptionError(message + "; citysplat repair rebuilds the catalog from the objects");
         default:
             throw IoError(message);
@@ -66,7 +72,7 @@ void Database::execute(const std::string& sql) {
 
 std::int64_t Database::integer(const std::string& sql) {
     Statement s(*this, sql);
-    return s.step() ? s.integer(0) : 0;
+    return s.step() && !s.is_null(0) ? s.integer(0) : 0;
 }
 
 std::string Database::text(const std::string& sql) {
@@ -131,23 +137,59 @@ void Statement::run() {
 
 void Statement::reset() { ::sqlite3_reset(statement_.get()); }
 
-std::int64_t Statement::integer(int column) const { return ::sqlite3_column_int64(statement_.get(), column); }
-double Statement::real(int column) const { return ::sqlite3_column_double(statement_.get(), column); }
+void Statement::refuse(int column, const std::string& what) const {
+    throw CorruptionError(db_.path().string() + " is damaged: column " +
+                          ::sqlite3_column_name(statement_.get(), column) + " of a row " + what +
+                          "; citysplat repair rebuilds the catalog from the objects");
+}
+
+void Statement::require_type(int column, int type) const {
+    static constexpr std::array<const char*, 6> kTypes{"",       "a whole number", "a number",
+                                                       "a text", "bytes",          "nothing"};
+    const int found = ::sqlite3_column_type(statement_.get(), column);
+    if (found != type)
+        refuse(column, std::string("holds ") + kTypes[static_cast<std::size_t>(found)] + " instead of " +
+                           kTypes[static_cast<std::size_t>(type)]);
+}
+
+std::int64_t Statement::integer(int column) const {
+    require_type(column, SQLITE_INTEGER);
+    return ::sqlite3_column_int64(statement_.get(), column);
+}
+
+std::int64_t Statement::integer(int column, std::int64_t least, std::int64_t most) const {
+    const std::int64_t value = integer(column);
+    if (value < least || value > most) refuse(column, "holds " + std::to_string(value));
+    return value;
+}
+
+std::uint64_t Statement::count(int column) const {
+    return static_cast<std::uint64_t>(integer(column, 0, std::numeric_limits<std::int64_t>::max()));
+}
+
+double Statement::real(int column) const {
+    require_type(column, SQLITE_FLOAT);
+    const double value = ::sqlite3_column_double(statement_.get(), column);
+    if (!std::isfinite(value)) refuse(column, "is not finite");
+    return value;
+}
+
 bool Statement::is_null(int column) const {
     return ::sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
 }
 
 std::string Statement::text(int column) const {
+    require_type(column, SQLITE_TEXT);
     const auto* text = reinterpret_cast<const char*>(::sqlite3_column_text(statement_.get(), column));
-    const auto size = static_cast<std::size_t>(::sqlite3_column_bytes(statement_.get(), column));
-    return text ? std::string(text, size) : std::string();
+    return {text, static_cast<std::size_t>(::sqlite3_column_bytes(statement_.get(), column))};
 }
 
 Hash128 Statement::hash(int column) const {
+    require_type(column, SQLITE_BLOB);
     std::array<std::uint64_t, 2> words;
     const void* blob = ::sqlite3_column_blob(statement_.get(), column);
     if (::sqlite3_column_bytes(statement_.get(), column) != sizeof words)
-        throw CorruptionError(db_.path().string() + ": a hash does not have 16 bytes");
+        refuse(column, "does not have the 16 bytes of a hash");
     std::memcpy(words.data(), blob, sizeof words);
     return {words[0], words[1]};
 }

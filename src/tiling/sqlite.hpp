@@ -54,14 +54,19 @@ class Statement {
     void run();   ///< steps to the end and resets
     void reset();
 
+    /// SQLite stores any type in any column: what is not of the type asked for is a CorruptionError.
     std::int64_t integer(int column) const;
-    std::uint64_t count(int column) const { return static_cast<std::uint64_t>(integer(column)); }
-    double real(int column) const;
+    std::int64_t integer(int column, std::int64_t least, std::int64_t most) const;
+    std::uint64_t count(int column) const;  ///< not negative
+    std::uint64_t bits(int column) const { return static_cast<std::uint64_t>(integer(column)); }
+    double real(int column) const;  ///< finite
     std::string text(int column) const;
-    Hash128 hash(int column) const;  ///< CorruptionError unless 16 bytes
+    Hash128 hash(int column) const;  ///< 16 bytes
     bool is_null(int column) const;
 
   private:
+    void require_type(int column, int type) const;
+    [[noreturn]] void refuse(int column, const std::string& what) const;
     struct Finalize {
         void operator()(sqlite3_stmt* s) const;
     };

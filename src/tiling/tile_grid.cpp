@@ -16,9 +16,10 @@ std::string TileKey::text() const {
 }
 
 TileGrid::TileGrid(double tile_size_m) {
-    if (!(tile_size_m >= 1 && tile_size_m <= 512) || tile_size_m != std::floor(tile_size_m))
+    if (!(tile_size_m >= 1 && tile_size_m <= static_cast<double>(kMaxTileSize_m)) ||
+        tile_size_m != std::floor(tile_size_m))
         throw UsageError("tile size " + std::to_string(tile_size_m) +
-                         " m: must be a whole number of metres from 1 to 512");
+                         " m: must be a whole number of metres from 1 to " + std::to_string(kMaxTileSize_m));
     base_steps_ = static_cast<std::int64_t>(tile_size_m) * kLatticePerMetre;
 }
 

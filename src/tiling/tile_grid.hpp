@@ -28,8 +28,9 @@ struct TileKey {
 class TileGrid {
   public:
     static constexpr int kMaxLevel = 12;
+    static constexpr std::int64_t kMaxTileSize_m = 512;
 
-    /// Requires a whole number of metres from 1 to 512; throws UsageError otherwise.
+    /// Requires a whole number of metres from 1 to kMaxTileSize_m; throws UsageError otherwise.
     explicit TileGrid(double tile_size_m);
 
     std::int64_t base_steps() const { return base_steps_; }

@@ -7,18 +7,16 @@ namespace citysplat::tiling {
 
 namespace {
 
-/// No processor looks farther; one that asks for more would ask forever.
-constexpr std::int64_t kMostHaloSteps = 2048 * kLatticePerMetre;
-
 void add_box(Hasher& hasher, const LatticeBox& b) {
     hasher.number(b.min_x).number(b.min_y).number(b.max_x).number(b.max_y);
 }
 
 }  // namespace
 
-Hash128 tile_key_hash(const Region& region, const Hash128& parameters) {
+Hash128 tile_key_hash(const TileKey& tile, const Region& region, const Hash128& parameters) {
     Hasher hasher;
     hasher.text("citysplat tile").hash(parameters);
+    hasher.number(tile.level).number(tile.ix).number(tile.iy);
     add_box(hasher, region.core);
     add_box(hasher, region.covered);
     hasher.number(region.frame.x_m).number(region.frame.y_m).number(region.frame.z_m);
@@ -51,15 +49,18 @@ TileMaker::Keyed TileMaker::read(const TileKey& tile, std::int64_t halo_steps) c
     }
     hash_piece();
     keyed.core = core.finish();
-    keyed.key = tile_key_hash(region, parameters_);
+    keyed.key = tile_key_hash(tile, region, parameters_);
     return keyed;
 }
 
-const ProductRow* TileMaker::find(const Hash128& key) const {
-    const auto found = c_.memo.find(key);
+const ProductRow* TileMaker::find(const TileKey& tile, const Keyed& keyed) const {
+    const auto found = c_.memo.find(keyed.key);
     if (found == c_.memo.end()) return nullptr;
     const ProductRow& product = found->second;
-    return !product.object || c_.store.size_of(*product.object) == product.object_bytes ? &product : nullptr;
+    // A row that does not fit what was read is damaged: the tile is made again and the row replaced.
+    if (product.tile != tile || product.core != keyed.core || product.points != keyed.core_points)
+        return nullptr;
+    return payload_fits(c_.store, product) ? &product : nullptr;
 }
 
 ProductRow TileMaker::write(const TileKey& tile, const Keyed& keyed, std::int64_t halo_steps,
@@ -98,9 +99,9 @@ MadeTile TileMaker::make(const PlannedTile& tile, MemoryScheduler::Grant& grant)
     if (keyed.core_points == 0) return made;
     if (tile.previous && (tile.reason == Reason::new_tile))
         made.reason = keyed.core == tile.previous->core ? Reason::changed_halo : Reason::changed_core;
-    if (halo != usual_halo && !find(keyed.key)) keyed = read(tile.key, halo = usual_halo);
+    if (halo != usual_halo && !find(tile.key, keyed)) keyed = read(tile.key, halo = usual_halo);
     for (;;) {
-        if (const ProductRow* product = find(keyed.key)) {
+        if (const ProductRow* product = find(tile.key, keyed)) {
             made.how = MadeTile::How::reused;
             made.product = *product;
             return made;
@@ -112,11 +113,12 @@ MadeTile TileMaker::make(const PlannedTile& tile, MemoryScheduler::Grant& grant)
             made.product = write(tile.key, keyed, halo, output.splats);
             return made;
         }
-        if (halo > kMostHaloSteps)
-            throw CorruptionError("tile " + tile.key.text() + ": not certified with a halo of " +
-                                  std::to_string(halo / kLatticePerMetre) + " m; please report this");
         made.widened = true;
         halo = std::max(output.wanted_halo_steps, halo + kLatticePerMetre);
+        if (halo > kMostHaloSteps)
+            throw CorruptionError("tile " + tile.key.text() + ": not certified with a halo of " +
+                                  std::to_string(kMostHaloSteps / kLatticePerMetre) +
+                                  " m; please report this");
         keyed = {};
         output = {};
         const LatticeBox box = c_.grid.core(tile.key).widened(halo);

@@ -14,8 +14,9 @@
 
 namespace citysplat::tiling {
 
-/// The key of a tile: hash of everything its product is made from.
-Hash128 tile_key_hash(const Region& region, const Hash128& parameters);
+/// The key of a tile: hash of everything its product is made from and of the tile itself. The same square of
+/// two grids has two names, and a product carries its name.
+Hash128 tile_key_hash(const TileKey& tile, const Region& region, const Hash128& parameters);
 
 struct MadeTile {
     enum class How { empty, reused, built };
@@ -50,7 +51,9 @@ class TileMaker {
         std::uint64_t core_points = 0;
     };
     Keyed read(const TileKey& tile, std::int64_t halo_steps) const;
-    const ProductRow* find(const Hash128& key) const;
+    /// What an earlier build made of the same points, when it is still there and whole as far as its header
+    /// tells.
+    const ProductRow* find(const TileKey& tile, const Keyed& keyed) const;
     ProductRow write(const TileKey& tile, const Keyed& keyed, std::int64_t halo_steps,
                      const SplatTile& splats) const;
 

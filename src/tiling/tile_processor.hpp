@@ -6,6 +6,7 @@
 #include "core/point.hpp"
 #include "core/progress.hpp"
 #include "core/splat_tile.hpp"
+#include "tiling/sector.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -37,6 +38,10 @@ class RegionReader {
     virtual std::uint64_t total_points() const = 0;
     /// Smallest box around all points (world steps).
     virtual LatticeBox bounds() const = 0;
+    /// The sectors that hold points, sorted, and which of a sector's cells (4 m) do. They depend on the set
+    /// of points alone.
+    virtual std::vector<Sector> occupied_sectors() const = 0;
+    virtual std::vector<int> occupied_cells(const Sector& sector) const = 0;
 };
 
 /// City-wide means, frozen in the catalog at the first build (DESIGN: calibration). They are quotients of
@@ -44,7 +49,7 @@ class RegionReader {
 struct Calibration {
     double mean_radius_m = 0;   ///< R̄
     double mean_error_m = 0;    ///< Ē
-    double mean_density = 0;    ///< δ̄: typical number of splats within R̄ of a splat
+    double mean_density = 0;    ///< δ̄: typical number of splats within R̄ of a splat, of the first generation
     std::uint64_t samples = 0;  ///< points the means were taken over
     friend bool operator==(const Calibration&, const Calibration&) = default;
 };

@@ -35,14 +35,17 @@ TEST_CASE("Ctrl-C stops a long survey with exit code 130 within seconds; the nex
     CHECK_FALSE(std::filesystem::exists(drive + "/unfinished_drive.txt"));
 }
 
-TEST_CASE("Ctrl-C stops a simulation with exit code 130, and the next one completes it") {
+TEST_CASE("Ctrl-C and SIGTERM stop a simulation with exit code 130, and the next one completes it") {
     const test::SmallCity c;
     const std::string scans = c.dir / "scans";
     const std::vector<std::string> simulate{"simulate",   c.city,  "--sensor", "hdl-64e", "--trajectory",
                                             c.trajectory, "--out", scans,      "--rate",  "100"};
-    const Outcome stopped = test::citysplat_with_signal(simulate, SIGINT, scans + "/velodyne/000000.bin");
-    INFO(stopped.err);
-    CHECK(stopped.exit_code == 130);
-    CHECK(stopped.out.empty());
+    for (const int signal : {SIGINT, SIGTERM}) {
+        const Outcome stopped = test::citysplat_with_signal(simulate, signal, scans + "/velodyne/000000.bin");
+        INFO(stopped.err);
+        CHECK(stopped.exit_code == 130);
+        CHECK(stopped.out.empty());
+        std::filesystem::remove(scans + "/velodyne/000000.bin");
+    }
     CHECK(test::citysplat(simulate).exit_code == 0);
 }

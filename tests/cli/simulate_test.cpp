@@ -79,9 +79,10 @@ void check_tile_sizes(const Survey& survey) {
             std::to_string(8 * std::filesystem::file_size(test::largest_payload_of(city)));
         for (const std::string& resident : {std::string("1G"), one_tile})
             for (const int several : {0, 1}) {
-                const json run = test::run_json({"simulate", city, "--sensor", survey.sensor, "--trajectory",
-                                                 trajectory, "--out", dir / "scans", "--no-scans", "--rate",
-                                                 "2", "--hits", several ? "5" : "1", "--resident", resident});
+                const json run =
+                    test::run_json({"simulate", city, "--sensor", survey.sensor, "--trajectory", trajectory,
+                                    "--out", dir / "scans", "--no-scans", "--overwrite", "--rate", "2",
+                                    "--hits", several ? "5" : "1", "--resident", resident});
                 if (reference[several].is_null()) reference[several] = run;
                 CAPTURE(survey.origin, tile_m, resident, several);
                 CHECK(run["hits"] > 10'000);
@@ -122,9 +123,10 @@ TEST_CASE("a damaged tile stops a simulation by name; --allow-missing marks the 
     CHECK(some["missing"] > 100);
     CHECK(some["hits"] < whole["hits"]);
 
-    const Outcome found = test::citysplat({"verify", d.city, "--deep", "--json", "-q"});
+    const Outcome found = test::citysplat({"verify", d.city, "--deep", "--set-aside", "--json", "-q"});
     CHECK(found.exit_code == 65);
     CHECK(json::parse(found.out)["corrupt"].size() == 1);
+    CHECK(json::parse(found.out)["set_aside"] == 1);
     CHECK(test::run_json(d.build_command())["tiles_built"] == 1);
     CHECK(d.simulate()["digest"] == whole["digest"]);
 
@@ -147,7 +149,7 @@ TEST_CASE("every format of scans is read back whole") {
     }
     const json kept = d.simulate({"--format", "las", "--keep-misses"});
     CHECK(test::run_json({"info", d.out()})["points"] == kept["rays"]);
-    const json cloud = d.simulate({"--format", "las", "--accumulate", "--no-scans"});
+    const json cloud = d.simulate({"--format", "las", "--accumulate", "--no-scans", "--overwrite"});
     CHECK(test::run_json({"info", d.out() + "/cloud.las"})["points"] == cloud["hits"]);
 }
 

@@ -1,3 +1,4 @@
+#include "help_page.hpp"
 #include "run_program.hpp"
 #include "temp_dir.hpp"
 
@@ -5,7 +6,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <sstream>
 
 namespace test = citysplat::test;
 using test::Outcome;
@@ -15,18 +15,6 @@ namespace {
 
 std::size_t lines_of(const std::string& text) {
     return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-}
-
-/// The verbs that `citysplat --help` lists.
-std::vector<std::string> verbs() {
-    const std::string help = test::citysplat({"--help"}).out;
-    std::vector<std::string> names;
-    std::istringstream in(help.substr(std::min(help.find("Subcommands:"), help.size())));
-    std::string line;
-    std::getline(in, line);
-    while (std::getline(in, line) && line.rfind("  ", 0) == 0)
-        if (line[2] != ' ') names.push_back(line.substr(2, line.find(' ', 2) - 2));
-    return names;
 }
 
 }  // namespace
@@ -40,7 +28,7 @@ TEST_CASE("the program explains itself") {
 }
 
 TEST_CASE("every verb has help with an example") {
-    const auto names = verbs();
+    const auto names = test::all_verbs();
     for (const char* expected : {"synth", "build", "status", "verify", "gc", "info", "sensors", "simulate",
                                  "compare", "export", "render"})
         CHECK(std::find(names.begin(), names.end(), expected) != names.end());

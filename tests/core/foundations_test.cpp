@@ -117,6 +117,19 @@ TEST_CASE("class maps load by name, round-trip through TOML and name their error
                       Catch::Contains("unknown key \"clas\""));
 }
 
+TEST_CASE("a class map with quotes, backslashes and line ends in its names survives its own text") {
+    std::map<std::uint16_t, ClassInfo> classes;
+    for (const char* name :
+         {"the \"old\" town", "C:\\roads", "two\nlines", "'single'", "\"'\"'", "tab\there", "é"})
+        classes[static_cast<std::uint16_t>(classes.size())] = {name, SplatGroup::surface, false, 0x123456};
+    const ClassMap map("it's \"mine\"", 3, classes, {"\\", SplatGroup::ground, true, 1});
+    const ClassMap again = ClassMap::parse(map.to_toml(), "copy");
+    CHECK(again.name() == map.name());
+    CHECK(again.to_toml() == map.to_toml());
+    for (const auto& [label, info] : classes) CHECK(again.at(label).name == info.name);
+    CHECK(again.at(999).name == "\\");
+}
+
 TEST_CASE("a picture is written as a PNG of its size, and an impossible path is named") {
     test::TempDir dir;
     Picture picture(3, 2, rgb_from(0x102030));

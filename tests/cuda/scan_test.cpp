@@ -98,7 +98,7 @@ vertical_deg = 60
     Sensor table = all[1];  // the rosette's first scans, listed and repeated
     RayTable list;
     fire(table, 0, list.firings);
-    list.period_s = 0.1003;
+    list.scan_ends = {list.firings.size()};
     table.rays = list;
     all.push_back(table);
     return all;

@@ -1,4 +1,6 @@
 #include "core/error.hpp"
+#include "core/formats/crs.hpp"
+#include "core/formats/known_crs.hpp"
 #include "core/formats/point_file.hpp"
 #include "formats/las_image.hpp"
 #include "temp_dir.hpp"
@@ -152,6 +154,61 @@ TEST_CASE("coordinate systems come from WKT or GeoTIFF keys, with their unit") {
     CHECK_THROWS_WITH(
         open_point_file(las_image(2, 1, 3, 0, {{"LASF_Projection", 34735, degrees}}).write(dir / "deg.las")),
         Contains("degrees") && Contains("reproject"));
+}
+
+TEST_CASE("US survey feet are recognised by EPSG code, by WKT and by GeoTIFF keys") {
+    test::TempDir dir;
+    constexpr double kSurveyFoot_m = 1200.0 / 3937.0;
+    const auto with_keys = [&](const char* name, const std::string& keys) {
+        return las_image(2, 1, 3, 0, {{"LASF_Projection", 34735, keys}}).write(dir / name);
+    };
+    const std::string wkt =
+        "PROJCS[\"NAD83 / New York Long Island (ftUS)\",GEOGCS[\"NAD83\",DATUM[\"North_American_Datum_1983\","
+        "SPHEROID[\"GRS 1980\",6378137,298.257222101]],PRIMEM[\"Greenwich\",0],UNIT[\"degree\","
+        "0.0174532925199433]],PROJECTION[\"Lambert_Conformal_Conic_2SP\"],PARAMETER[\"latitude_of_origin\","
+        "40.1666666666667],PARAMETER[\"central_meridian\",-74],PARAMETER[\"standard_parallel_1\","
+        "41.0333333333333],PARAMETER[\"standard_parallel_2\",40.6666666666667],PARAMETER[\"false_easting\","
+        "984250],PARAMETER[\"false_northing\",0],UNIT[\"US survey foot\",0.304800609601219]]";
+    const std::vector<std::filesystem::path> files{
+        with_keys("code.las", u16s(1, 1, 0, 2, 1024, 0, 1, 1, 3072, 0, 1, 2263)),
+        with_keys("unit.las", u16s(1, 1, 0, 3, 1024, 0, 1, 1, 3072, 0, 1, 32767, 3076, 0, 1, 9003)),
+        las_image(4, 6, 3, 0, {{"LASF_Projection", 2112, wkt}}).write(dir / "wkt.las")};
+    ReadOptions scale;
+    scale.units = ReadOptions::Units::scale;
+    for (const auto& path : files) {
+        INFO(path);
+        CHECK_THROWS_WITH(open_point_file(path), Contains("US survey foot") && Contains("--units scale"));
+        PointBatch b;
+        open_point_file(path, scale)->read_block(0, b);
+        CHECK(b.x[2] == Approx(100.02 * kSurveyFoot_m).epsilon(1e-12));
+        CHECK(b.z[2] == Approx(-0.02 * kSurveyFoot_m).epsilon(1e-12));
+    }
+    // A code given by the user says the unit as well.
+    ReadOptions assigned;
+    assigned.crs = "EPSG:2263";
+    const auto silent = las_image(2, 1, 3).write(dir / "silent.las");
+    CHECK_THROWS_WITH(open_point_file(silent, assigned), Contains("US survey foot"));
+    assigned.crs = "EPSG:999998";
+    CHECK_THROWS_WITH(open_point_file(silent, assigned), Contains("PROJ"));
+    // Heights may have a unit of their own: metres in the plane, US survey feet above it (EPSG:6360).
+    const auto mixed =
+        with_keys("mixed.las", u16s(1, 1, 0, 3, 1024, 0, 1, 1, 3072, 0, 1, 32618, 4096, 0, 1, 6360));
+    PointBatch b;
+    open_point_file(mixed, scale)->read_block(0, b);
+    CHECK(b.x[2] == Approx(100.02));
+    CHECK(b.z[2] == Approx(-0.02 * kSurveyFoot_m).epsilon(1e-12));
+}
+
+TEST_CASE("two texts of one coordinate system are the same system") {
+    using formats::same_crs;
+    const std::string lambert = *formats::wkt_of_known_crs("EPSG:2154");
+    CHECK(same_crs("EPSG:2154", lambert));
+    CHECK(same_crs("EPSG:2154", "EPSG:5698"));        // Lambert-93, and the same with heights
+    CHECK_FALSE(same_crs("EPSG:5698", "EPSG:5699"));  // two systems of heights
+    CHECK_FALSE(same_crs("EPSG:2154", "EPSG:32631"));
+    CHECK_FALSE(same_crs("EPSG:32618", "EPSG:2263"));
+    // Not in PROJ's eyes a system, but the code tells.
+    CHECK(same_crs("PROJCS[\"x\",UNIT[\"metre\",1],AUTHORITY[\"EPSG\",\"2154\"]]", "EPSG:2154"));
 }
 
 TEST_CASE("a coordinate system can be assigned to a file that does not say, not against one that does") {

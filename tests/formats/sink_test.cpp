@@ -106,7 +106,7 @@ TEST_CASE("PLY written by us comes back bit for bit, with every column") {
     const auto file = open_point_file(path);
     REQUIRE(file->info().points == kPoints);
     CHECK(file->info().crs == options.crs);
-    CHECK(file->info().crs_name == "RGF93 / Lambert-93");
+    CHECK(file->info().crs_name == "RGF93 / Lambert-93 (EPSG:2154)");
     const PointBatch got = read_all(*file), want = some_points(0, kPoints, all);
     CHECK(got.x == want.x);
     CHECK(got.y == want.y);
@@ -167,7 +167,7 @@ TEST_CASE("the coordinate system travels through LAS") {
     write_batches(*create_las(dir / "a.las", options), all, 5);
     const auto file = open_point_file(dir / "a.las");
     CHECK(file->info().crs == options.crs);
-    CHECK(file->info().crs_name == "RGF93 / Lambert-93");
+    CHECK(file->info().crs_name == "RGF93 / Lambert-93 (EPSG:2154)");
 }
 
 TEST_CASE("labels above 255 need wide labels in LAS, and are kept with them") {

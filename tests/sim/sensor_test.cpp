@@ -180,7 +180,7 @@ TEST_CASE("the beams of a column see the head turn between their firings") {
     CHECK(static_cast<double>(firings[31].time_s) == Approx(35.712e-6).margin(1e-9));
 }
 
-TEST_CASE("a ray table gives its own rays and goes on where the last scan ended") {
+TEST_CASE("a ray table gives its own rays, scan by scan, and begins anew with a scan") {
     const test::TempDir directory;
     std::string csv = "# a spiral\ntime_s, elevation_deg, azimuth_deg, beam\n";
     for (int i = 0; i < 250; ++i)
@@ -194,11 +194,121 @@ TEST_CASE("a ray table gives its own rays and goes on where the last scan ended"
     fire(sensor, 0, firings);
     REQUIRE(firings.size() == 100);
     CHECK(elevation_deg(firings[50]) == Approx(5).margin(1e-4));
-    fire(sensor, 2, firings);  // 0.2 … 0.3 s: the last fifty rays, then the first fifty again
-    REQUIRE(firings.size() == 100);
+    fire(sensor, 2, firings);  // 0.2 … 0.25 s: the last fifty rays, then nothing until the scan ends
+    REQUIRE(firings.size() == 50);
     CHECK(elevation_deg(firings[0]) == Approx(20).margin(1e-4));
-    CHECK(elevation_deg(firings[60]) == Approx(1).margin(1e-4));
-    CHECK(firings[60].beam == 10 % 3);
+    CHECK(firings[10].beam == 210 % 3);
+    CHECK(firings[10].ray == 10);
+    CHECK(firings[10].time_s == Approx(0.01).margin(1e-6));
+    fire(sensor, 3, firings);  // the table begins anew with a scan, not where its last ray was
+    REQUIRE(firings.size() == 100);
+    CHECK(elevation_deg(firings[50]) == Approx(5).margin(1e-4));
+    CHECK(sensor.rays_per_scan() == 100);
+    CHECK_FALSE(sensor.repeats());
+}
+
+namespace {
+
+Sensor sensor_of_table(const test::TempDir& directory, const std::string& csv) {
+    write_file_atomically(directory / "rays.csv", std::as_bytes(std::span(csv)));
+    return Sensor::parse("name='t'\nkind='table'\ntable='rays.csv'\nscan_hz=10\n[range]\nmax_m=50\n",
+                         "t.toml", directory.path());
+}
+
+}  // namespace
+
+TEST_CASE("a table with idle time at its end fires the same rays in each scan") {
+    const test::TempDir directory;
+    std::string csv = "time_s,azimuth_deg,elevation_deg\n";
+    for (int i = 0; i < 137; ++i) csv += std::to_string(i * 0.0005) + "," + std::to_string(i) + ",0\n";
+    const Sensor sensor = sensor_of_table(directory, csv);
+    CHECK(sensor.repeats());
+    std::vector<Firing> first, other;
+    fire(sensor, 0, first);
+    REQUIRE(first.size() == 137);
+    for (const std::uint64_t scan : {1, 2, 7, 1000}) {
+        fire(sensor, scan, other);
+        REQUIRE(other.size() == first.size());
+        for (std::size_t i = 0; i < other.size(); ++i) {
+            REQUIRE(other[i].time_s == first[i].time_s);
+            REQUIRE(other[i].direction.x == first[i].direction.x);
+        }
+    }
+}
+
+TEST_CASE("a ray at the beginning of a scan belongs to that scan, whatever rounding says") {
+    const test::TempDir directory;
+    std::string csv = "time_s,azimuth_deg,elevation_deg\n";
+    for (int scan = 0; scan < 1000; ++scan) {
+        char line[64];
+        std::snprintf(line, sizeof line, "%.1f,%d,0\n%.3f,%d,0\n", scan * 0.1, scan % 360, scan * 0.1 + 0.099,
+                      1);
+        csv += line;
+    }
+    const Sensor sensor = sensor_of_table(directory, csv);
+    std::vector<Firing> firings;
+    for (std::uint64_t scan = 0; scan < 2000; ++scan) {
+        fire(sensor, scan, firings);
+        REQUIRE(firings.size() == 2);
+        REQUIRE(firings[0].time_s == Approx(0).margin(1e-7));
+        REQUIRE(firings[1].time_s == Approx(0.099).margin(1e-6));
+    }
+}
+
+TEST_CASE("a ray table with impossible numbers is refused with the line") {
+    const test::TempDir directory;
+    const std::string head = "time_s,azimuth_deg,elevation_deg,beam\n0,0,0,0\n";
+    CHECK(sensor_of_table(directory, head).rays_per_scan() == 1);
+    for (const char* row :
+         {"nan,0,0,0", "inf,0,0,0", "1e300,0,0,0", "-1,0,0,0", "1,nan,0,0", "1,1e300,0,0", "1,0,91,0",
+          "1,0,-inf,0", "1,0,0,65536", "1,0,0,-1", "1,0,0,1.5", "1,0,0", "1,0,,0", "1,0,zero,0"}) {
+        INFO(row);
+        CHECK_THROWS_WITH(sensor_of_table(directory, head + row + "\n"), Catch::Contains("line 3"));
+    }
+    CHECK_THROWS_AS(sensor_of_table(directory, "time_s,azimuth_deg,elevation_deg\n"), InputError);
+}
+
+TEST_CASE("no number of a sensor file may be NaN, infinite or absurd") {
+    const std::string models =
+        "[range]\nmin_m = 1\nmax_m = 50\n[beam]\ndivergence_mrad = 3\n[error]\nbias_m = [0.1, 0, 0]\n"
+        "sigma_m = 0.02\n[intensity]\nincidence_power = 1\nrange_power = 2\n[drop]\nprobability = 0.1\n"
+        "max_incidence_deg = 80\n";
+    const std::vector<std::string> kinds{
+        "kind = 'spinning'\n[spin]\nrate_hz = 10\ncolumns_per_turn = 100\nfrom_deg = 10\nto_deg = 90\n"
+        "[beams]\nelevation_deg = [1, 2]\nazimuth_deg = [1, 2]\ntime_us = [1, 2]\n",
+        "kind = 'spinning'\n[spin]\nrate_hz = 10\ncolumns_per_turn = 100\n[beams]\ncount = 2\nfirst_deg = 1\n"
+        "last_deg = -1\n",
+        "kind = 'rosette'\nscan_hz = 10\n[rosette]\npulses_per_second = 1000\nlines = 2\nline_spacing_deg = "
+        "1\n"
+        "first_hz = 1\nsecond_hz = 2\nhorizontal_deg = 70\nvertical_deg = 70\n",
+        "kind = 'nodding'\nscan_hz = 10\n[nodding]\npulses_per_second = 1000\nlines = 2\nline_spacing_deg = "
+        "1\n"
+        "turn_hz = 1\nnod_hz = 2\nlow_deg = -10\nhigh_deg = 10\n",
+        "kind = 'pinhole'\nscan_hz = 10\n[pinhole]\ncolumns = 8\nrows = 6\nhorizontal_deg = 70\n"
+        "vertical_deg = 70\n"};
+    int keys = 0;
+    for (const std::string& kind : kinds) {
+        const std::string text = "name = 'x'\n" + kind + models;
+        REQUIRE_NOTHROW(Sensor::parse(text, "good.toml"));
+        for (std::size_t at = text.find(" = "); at != std::string::npos; at = text.find(" = ", at + 1)) {
+            if (text[at + 3] == '\'') continue;
+            ++keys;
+            const std::size_t line = text.rfind('\n', at) + 1, end = text.find('\n', at);
+            const std::string key = text.substr(line, at - line);
+            const bool array = text[at + 3] == '[';
+            for (const std::string bad : {"nan", "inf", "-inf", "1e300", "-1e300", "'text'", "true"}) {
+                const std::string value = array ? "[" + bad + ", 2]" : bad;
+                INFO(key << " = " << value);
+                CHECK_THROWS_WITH(
+                    Sensor::parse(text.substr(0, at + 3) + value + text.substr(end), "bad.toml"),
+                    Catch::Contains(key));
+            }
+        }
+    }
+    CHECK(keys > 70);
+    CHECK_THROWS_WITH(
+        Sensor::parse("name = 'x'\nkind = 'pinhole'\nscan_hz = 1e7\n[range]\nmax_m = 5\n", "x.toml"),
+        Catch::Contains("scan_hz") && Catch::Contains("10000 Hz"));
 }
 
 TEST_CASE("mistakes in a sensor file are named with file and key") {
@@ -215,11 +325,11 @@ TEST_CASE("mistakes in a sensor file are named with file and key") {
     CHECK_THROWS_WITH(parse("name='x'\n"), Catch::Contains("kind"));
     CHECK_THROWS_WITH(parse("name = \n"), Catch::Contains("line 1"));
     CHECK_THROWS_WITH(parse(good + "[drop]\nprobability=2\n"), Catch::Contains("probability"));
-    CHECK_THROWS_WITH(parse(good + "[drop]\nmax_incidence_deg=-3\n"), Catch::Contains("between 0 and 90"));
+    CHECK_THROWS_WITH(parse(good + "[drop]\nmax_incidence_deg=-3\n"), Catch::Contains("from 0 to 90"));
     CHECK_THROWS_WITH(parse(good + "[beam]\ndivergence_mrad=-3\n"), Catch::Contains("divergence_mrad"));
     CHECK_THROWS_WITH(parse(good + "[intensity]\nrange_power=1e300\n"), Catch::Contains("range_power"));
     CHECK_THROWS_WITH(parse(good + "[intensity]\nrange_power=1.5\n"),
-                      Catch::Contains("\"range_power\" must be a whole number from 0 to 8"));
+                      Catch::Contains("\"range_power\" is 1.5; expected a whole number from 0 to 8"));
     const auto spinning = [&](const std::string& spin, const std::string& beams) {
         return parse("name='x'\nkind='spinning'\n[spin]\n" + spin + "\n[beams]\n" + beams +
                      "\n[range]\nmax_m=50\n");
@@ -227,11 +337,11 @@ TEST_CASE("mistakes in a sensor file are named with file and key") {
     CHECK_THROWS_WITH(spinning("rate_hz=10\ncolumns_per_turn=9\nsense='left'", "elevation_deg=[0]"),
                       Catch::Contains("\"sense\" must be"));
     CHECK_THROWS_WITH(spinning("rate_hz=1e-300\ncolumns_per_turn=9", "elevation_deg=[0]"),
-                      Catch::Contains("\"rate_hz\" must be positive"));
+                      Catch::Contains("\"rate_hz\" is 1e-300; expected a number from 0.001 to 10000 Hz"));
     CHECK_THROWS_WITH(spinning("rate_hz=10\ncolumns_per_turn=9", "elevation_deg=[0, 91]"),
                       Catch::Contains("-90 to 90"));
     CHECK_THROWS_WITH(spinning("rate_hz=10\ncolumns_per_turn=9", "count=10000000\nfirst_deg=0"),
-                      Catch::Contains("\"count\" must be a whole number from 1 to 65535"));
+                      Catch::Contains("\"count\" is 10000000; expected a whole number from 1 to 65535"));
     CHECK_THROWS_WITH(
         spinning("rate_hz=10\ncolumns_per_turn=10000000", "count=1000\nfirst_deg=0\nlast_deg=9"),
         Catch::Contains("from 1 to 100000000 rays"));
@@ -240,8 +350,9 @@ TEST_CASE("mistakes in a sensor file are named with file and key") {
                      "\nfirst_hz=1\nsecond_hz=2\nhorizontal_deg=70\nvertical_deg=70\n[range]\nmax_m=50\n");
     };
     CHECK(pulsed("1000").rays_per_scan() == 100);
-    CHECK_THROWS_WITH(pulsed("255555505557.2"), Catch::Contains("from 1 to 100000000 rays"));
-    CHECK_THROWS_WITH(pulsed("1e13"), Catch::Contains("is 1e+13, which no sensor has"));
+    CHECK_THROWS_WITH(pulsed("255555505557.2"), Catch::Contains("pulses_per_second"));
+    CHECK_THROWS_WITH(pulsed("1e13"),
+                      Catch::Contains("is 1e+13; expected a number from 0.001 to 1000000000 Hz"));
     CHECK_THROWS_WITH(pulsed("1"), Catch::Contains("from 1 to 100000000 rays"));
     CHECK_THROWS_AS(Sensor::load("no-such-sensor"), ConfigError);
 }

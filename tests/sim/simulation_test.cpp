@@ -7,6 +7,7 @@
 #include <tbb/global_control.h>
 
 #include <chrono>
+#include <limits>
 #include <mutex>
 #include <thread>
 
@@ -207,6 +208,15 @@ TEST_CASE("scans begin at the rate asked for, within the times asked for") {
     REQUIRE(slow.size() == 4);
     CHECK(slow[1] == 100.5);
     CHECK_THROWS_AS(scan_times(run, trajectory, {101.95, 200, 0}), UsageError);
+}
+
+TEST_CASE("times of scans that nobody can mean are refused before they are listed") {
+    const Trajectory trajectory = straight_drive(10, 2);
+    const SensorRun run{small_sensor(), {}, 1};
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    CHECK_THROWS_AS(scan_times(run, trajectory, {nan, 1e9, 10}), UsageError);
+    CHECK_THROWS_AS(scan_times(run, trajectory, {0, nan, 10}), UsageError);
+    CHECK_THROWS_WITH(scan_times(run, trajectory, {0, 1e9, 1e12}), Catch::Contains("10 000 000 scans"));
 }
 
 TEST_CASE("weights of several hits are those of the paper") {

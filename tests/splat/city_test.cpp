@@ -3,6 +3,7 @@
 #include "splat/splat_processor.hpp"
 #include "tiling/city_checks.hpp"
 #include "tiling/city_reader.hpp"
+#include "tiling/edit_sequence.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -57,6 +58,16 @@ TEST_CASE("a splat city after random edits equals a clean build") {
 TEST_CASE("fifty random edit sequences of a splat city give clean cities", "[slow]") {
     for (std::uint64_t seed = 200; seed < 250; ++seed)
         test::check_edits(splat_maker(kMethods[seed % 3], 10), seed, 8);
+}
+
+TEST_CASE("after edits, tile sizes, budgets, shards and care mixed a splat city equals a clean build") {
+    test::check_sequence(splat_maker(Method::adaptive, 10), 31, 5);
+}
+
+TEST_CASE("twenty random sequences of edits, tile sizes, budgets, shards and care give clean splat cities",
+          "[slow]") {
+    for (std::uint64_t seed = 300; seed < 320; ++seed)
+        test::check_sequence(splat_maker(kMethods[seed % 3], 10), 10 * seed, 8);
 }
 
 TEST_CASE("garbage beyond core and halo changes no splat of a tile") {

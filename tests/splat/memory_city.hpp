@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <vector>
 
 namespace citysplat::test {
@@ -67,6 +68,19 @@ class MemoryCity : public tiling::RegionReader {
             b.min_y = std::min(b.min_y, p.place.y), b.max_y = std::max(b.max_y, p.place.y + 1);
         }
         return b;
+    }
+    std::vector<tiling::Sector> occupied_sectors() const override {
+        std::set<tiling::Sector> sectors;
+        for (const WorldPoint& p : points_) sectors.insert(tiling::sector_of(p.place.x, p.place.y));
+        return {sectors.begin(), sectors.end()};
+    }
+    std::vector<int> occupied_cells(const tiling::Sector& sector) const override {
+        std::set<int> cells;
+        for (const WorldPoint& p : points_)
+            if (tiling::sector_of(p.place.x, p.place.y) == sector)
+                cells.insert(tiling::cell_of(static_cast<std::int32_t>(p.place.x - sector.origin_x()),
+                                             static_cast<std::int32_t>(p.place.y - sector.origin_y())));
+        return {cells.begin(), cells.end()};
     }
     const std::vector<WorldPoint>& points() const { return points_; }
 

@@ -21,8 +21,8 @@ struct Built {
     }
 };
 
-/// Builds every tile of the city, widening halos as asked.
-Built build(const MemoryCity& city, const SplatProcessor& processor, double tile_m) {
+/// Builds every tile of the city, widening halos as asked. They begin at this share of the usual halo.
+Built build(const MemoryCity& city, const SplatProcessor& processor, double tile_m, double halo_share = 1) {
     const tiling::TileGrid grid(tile_m);
     const LatticeBox b = city.bounds();
     const CancelToken cancel;
@@ -31,7 +31,8 @@ Built build(const MemoryCity& city, const SplatProcessor& processor, double tile
     for (std::int32_t iy = first.iy; iy <= last.iy; ++iy)
         for (std::int32_t ix = first.ix; ix <= last.ix; ++ix) {
             const LatticeBox core = grid.core({0, ix, iy});
-            std::int64_t halo = processor.initial_halo_steps();
+            auto halo =
+                static_cast<std::int64_t>(halo_share * static_cast<double>(processor.initial_halo_steps()));
             tiling::TileOutput out = processor.process(city.read(core, halo), cancel);
             for (; !out.certified(); ++built.widened) {
                 REQUIRE(out.wanted_halo_steps > halo);
@@ -64,6 +65,9 @@ void check_tile_sizes(const MemoryCity& city, std::initializer_list<double> tile
             for (const double tile_m : tile_sizes_m) {
                 INFO("tiles of " << tile_m << " m");
                 CHECK(build(city, processor, tile_m) == whole);
+                const Built scarce = build(city, processor, tile_m, 0.1);
+                CHECK(scarce == whole);
+                CHECK(scarce.widened > 0);
             }
         }
 }

@@ -77,3 +77,19 @@ TEST_CASE("a city without inputs is not built, and a first build that was interr
     CHECK_THROWS_AS(build_toy(d.dir / "city", toy_options()), UsageError);
     CHECK(build_toy(d.dir / "city", toy_options({d.file_a})).published);
 }
+
+TEST_CASE(
+    "a tile whose halo does not reach far enough is read again with more, and the splats are the same") {
+    TwoDrives d;
+    CancelToken cancel;
+    Progress progress;
+    const auto build = [&](const std::string& name, double halo_m) {
+        ToyProcessor processor(0.5, halo_m);
+        return build_city(d.dir / name, processor, toy_options({d.file_a, d.file_b}), cancel, progress);
+    };
+    const BuildReport enough = build("enough", 8), scarce = build("scarce", 0.5);
+    CHECK(enough.halo_widened == 0);
+    CHECK(scarce.halo_widened > scarce.tiles_total / 2);
+    CHECK(scarce.digest == enough.digest);
+    CHECK(scarce.splats == enough.splats);
+}

@@ -66,7 +66,24 @@ std::set<Signature> signatures(const Drive& d) {
     return all;
 }
 
-/// Changes the inputs in one random way; returns the options that tell the builder.
+SplatTile load(const fs::path& city, const TileKey& tile) {
+    const CityReader reader(city);
+    for (std::size_t i = 0; i < reader.tiles().size(); ++i)
+        if (reader.tiles()[i].key == tile) return reader.load(i);
+    throw std::runtime_error("no such tile");
+}
+
+}  // namespace
+
+BuildReport CityMaker::build(const fs::path& city, const BuildOptions& options,
+                             const std::optional<Calibration>& means) const {
+    std::unique_ptr<TileProcessor> made = processor();
+    if (means) made = std::make_unique<WithMeans>(std::move(made), *means);
+    CancelToken cancel;
+    Progress progress;
+    return build_city(city, *made, options, cancel, progress);
+}
+
 BuildOptions random_edit(Drive& d, std::uint64_t key) {
     const auto pick = [key](std::uint64_t c, std::uint64_t n) { return rng::bits(key, c) % n; };
     const auto some_file = [&] {
@@ -125,24 +142,6 @@ BuildOptions random_edit(Drive& d, std::uint64_t key) {
             break;
     }
     return d.options();
-}
-
-SplatTile load(const fs::path& city, const TileKey& tile) {
-    const CityReader reader(city);
-    for (std::size_t i = 0; i < reader.tiles().size(); ++i)
-        if (reader.tiles()[i].key == tile) return reader.load(i);
-    throw std::runtime_error("no such tile");
-}
-
-}  // namespace
-
-BuildReport CityMaker::build(const fs::path& city, const BuildOptions& options,
-                             const std::optional<Calibration>& means) const {
-    std::unique_ptr<TileProcessor> made = processor();
-    if (means) made = std::make_unique<WithMeans>(std::move(made), *means);
-    CancelToken cancel;
-    Progress progress;
-    return build_city(city, *made, options, cancel, progress);
 }
 
 CityMaker toy_maker() {

@@ -52,6 +52,9 @@ struct Drive {
     tiling::BuildReport clean_build(const std::optional<tiling::Calibration>& means = {});
 };
 
+/// Changes the inputs in one random way; returns the options that tell the builder.
+tiling::BuildOptions random_edit(Drive& d, std::uint64_t key);
+
 /// The same digest for these tile sizes, refinement forced and not, one thread and two, files in any order,
 /// merged, shuffled and divided.
 void check_independence(const CityMaker& maker,

@@ -16,6 +16,31 @@ TEST_CASE("after random edits the city equals a clean build, and only what had t
     check_edits(toy_maker(), 12, 8);
 }
 
+TEST_CASE("the same square of two grids is two tiles: tile sizes may change between edits") {
+    Drive d;
+    const auto points = street(1, 1000, 2000, 90, 3);
+    d.put("a.cloud", points);
+    auto options = d.options();
+    options.tile_size_m = 64;
+    options.most_tile_points = points.size() / 8;  // dense tiles divide into the squares of the finer grids
+    build_toy(d.city, options);
+    for (const std::int64_t size_m : {32, 64, 16, 32}) {
+        INFO("tiles of " << size_m << " m");
+        auto changed = d.files["a.cloud"];
+        changed.push_back({.x = 1003.0 + static_cast<double>(size_m), .y = 2009, .z = 1, .label = 7});
+        for (const bool edit : {false, true}) {
+            if (edit) d.put("a.cloud", changed);
+            options = d.options();
+            options.tile_size_m = size_m;
+            const BuildReport built = build_toy(d.city, options);
+            const BuildReport clean = build_toy(d.dir / ("c" + std::to_string(d.cleans++)), options);
+            CHECK(built.digest == clean.digest);
+            CHECK(built.splats == clean.splats);
+            CHECK(built.tiles_total == clean.tiles_total);
+        }
+    }
+}
+
 TEST_CASE("fifty random edit sequences give clean cities", "[slow]") {
     for (std::uint64_t seed = 100; seed < 150; ++seed) check_edits(toy_maker(), seed, 12);
 }

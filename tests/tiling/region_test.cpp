@@ -1,6 +1,7 @@
 #include "core/error.hpp"
 #include "core/rng_hd.hpp"
 #include "tiling/city_points.hpp"
+#include "tiling/city_reader.hpp"
 #include "tiling/partition.hpp"
 #include "tiling/point_codec.hpp"
 #include "tiling/scatter.hpp"
@@ -9,8 +10,10 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <sys/stat.h>
 
 using namespace citysplat;
@@ -92,6 +95,55 @@ TEST_CASE("a region has the points a brute-force search finds, in canonical orde
         REQUIRE(points.count_at_most(region.covered) >= expected.size());
         REQUIRE(std::is_sorted(region.points.begin(), region.points.end()));
     }
+}
+
+TEST_CASE("a region ends at the lattice step where it says, on all sides") {
+    const LatticeBox core{to_lattice(1000), to_lattice(2000), to_lattice(1016), to_lattice(2016)};
+    const std::int64_t halo = to_lattice(2);
+    const LatticeBox box = core.widened(halo);
+    const std::int64_t middle_x = to_lattice(1008), middle_y = to_lattice(2008);
+    std::vector<CloudPoint> cloud = street(1, 1000, 1990, 20, 2);
+    const auto add = [&](std::int64_t x, std::int64_t y) {
+        cloud.push_back({.x = to_metres(x), .y = to_metres(y), .z = 1, .label = 77});
+    };
+    for (const std::int64_t step : {-1, 0, 1}) {
+        add(box.min_x + step, middle_y);
+        add(box.max_x + step, middle_y);
+        add(middle_x, box.min_y + step);
+        add(middle_x, box.max_y + step);
+    }
+    Archives a;
+    a.add(cloud);
+    const Region region = a.points().read(core, halo);
+    REQUIRE(in_world(region) == brute_force({cloud}, box));
+    // Of each side three are at the border: two within where it begins, one where it ends.
+    CHECK(std::count_if(region.points.begin(), region.points.end(),
+                        [](const TilePoint& p) { return p.label == 77; }) == 6);
+}
+
+TEST_CASE("a damaged cell of an archive is named, never read as other points") {
+    Archives a;
+    const SourceRow source = a.add(street(1, 1000, 2000, 12, 3));
+    const LatticeBox all{to_lattice(990), to_lattice(1990), to_lattice(1020), to_lattice(2050)};
+    const auto points = in_world(a.points().read(all, 0));
+    REQUIRE(points.size() > 1000);
+    const auto path = a.store.paths().object(source.object);
+    const std::vector<std::byte> good = read_file(path);
+    const SegmentRow segment = a.sources[0].segments[0];
+    std::size_t named = 0;
+    for (std::uint64_t at = segment.offset; at < segment.offset + segment.bytes; at += 3) {
+        auto bad = good;
+        bad[at] ^= std::byte{8};
+        FileWriter out(path);
+        out.write(bad);
+        out.finish();
+        try {
+            if (in_world(a.points().read(all, 0)) != points) FAIL("byte " << at << " gave other points");
+        } catch (const CorruptionError&) {
+            ++named;
+        }
+    }
+    CHECK(named > segment.bytes / 3 * 9 / 10);
 }
 
 TEST_CASE("points that cannot be used are dropped and counted by reason") {
@@ -199,22 +251,48 @@ TEST_CASE("the sensor is where the trajectory says, in steps of 1/64 m, and keep
     CHECK(far.points[0].sensor_dx == 0);
 }
 
-TEST_CASE("a million points on one spot break nothing") {
-    std::vector<CloudPoint> cloud(300'000);
-    for (std::size_t i = 0; i < cloud.size(); ++i)
-        cloud[i] = {.x = 100 + 0.01 * rng::uniform(1, 2 * i),
-                    .y = 100 + 0.01 * rng::uniform(1, 2 * i + 1),
-                    .z = i % 2 ? 0.0 : 0.0005};
+TEST_CASE("a million points on one spot collapse to their places, and each is near one splat") {
+    constexpr double kRadius_m = 0.0005;
+    std::vector<CloudPoint> cloud(1'000'000);
+    std::set<std::array<std::int64_t, 3>> places;
+    for (std::size_t i = 0; i < cloud.size(); ++i) {
+        CloudPoint& p = cloud[i];
+        p = {.x = 100 + 0.01 * rng::uniform(1, 2 * i),
+             .y = 100 + 0.01 * rng::uniform(1, 2 * i + 1),
+             .z = i % 2 ? 0.0 : 0.0005};
+        places.insert({to_lattice(p.x), to_lattice(p.y), to_lattice(p.z)});
+    }
     TempDir dir{memory_directory()};
     write_cloud(dir / "a.cloud", cloud);
     auto options = toy_options({dir / "a.cloud"});
     options.most_tile_points = 1000;
-    ToyProcessor processor(0.0005, 0.5);
+    ToyProcessor processor(kRadius_m, 0.5);
     CancelToken cancel;
     Progress progress;
     const BuildReport report = build_city(dir / "city", processor, options, cancel, progress);
-    CHECK(report.splats > 10);
-    CHECK(report.points.duplicates > 100'000);
+    CHECK(report.points.kept == places.size());
+    CHECK(report.points.duplicates == cloud.size() - places.size());
+
+    // What the processor promises: no two splats within the radius, and every place within it of one.
+    std::vector<std::array<std::int64_t, 3>> splats;
+    const CityReader city(dir / "city");
+    for (std::size_t i = 0; i < city.tiles().size(); ++i) {
+        const SplatTile tile = city.load(i);
+        const LatticePoint origin = tile.frame().origin();
+        for (std::size_t k = 0; k < tile.size(); ++k)
+            splats.push_back(
+                {origin.x + tile.splat(k).x, origin.y + tile.splat(k).y, origin.z + tile.splat(k).z});
+    }
+    REQUIRE(splats.size() == report.splats);
+    const auto near_splats = [&](const std::array<std::int64_t, 3>& place) {
+        const std::int64_t r = to_lattice(kRadius_m);
+        return std::count_if(splats.begin(), splats.end(), [&](const auto& s) {
+            const std::int64_t dx = s[0] - place[0], dy = s[1] - place[1], dz = s[2] - place[2];
+            return dx * dx + dy * dy + dz * dz <= r * r;
+        });
+    };
+    CHECK(std::all_of(places.begin(), places.end(), [&](const auto& p) { return near_splats(p) > 0; }));
+    CHECK(std::all_of(splats.begin(), splats.end(), [&](const auto& s) { return near_splats(s) == 1; }));
 }
 
 TEST_CASE("frames stand below the points, whatever the outliers") {

@@ -78,6 +78,60 @@ TEST_CASE("shards of an older plan are not published") {
     CHECK_THROWS_WITH(publish_shards(s.city), Catch::Contains("newer generation"));
 }
 
+TEST_CASE("plans and shares are never taken for generations") {
+    Shards s;
+    const BuildReport first = build_toy(s.city, toy_options({s.file_a}));
+    s.build(1, 2, {s.file_b});
+    s.build(2, 2, {s.file_b});
+    Hash128 digest = first.digest;
+    SECTION("before publish") {}
+    SECTION("after publish") { digest = publish_shards(s.city).digest; }
+    const std::int64_t latest = CityReader(s.city).generation().id;
+    SECTION("with the catalog") {}
+    SECTION("without it") { std::filesystem::remove(CityPaths(s.city).catalog()); }
+    const RepairReport repaired = repair_city(s.city, CancelToken());
+    CHECK(repaired.latest == latest);
+    CHECK(repaired.generations == static_cast<std::uint64_t>(latest));
+    CHECK(CityReader(s.city).generation().digest == digest);
+    // What the shards have built can still be published.
+    if (latest == 1) CHECK(publish_shards(s.city).generation == 2);
+    CancelToken cancel;
+    Progress progress;
+    CHECK(verify_city(s.city, true, cancel, progress).corrupt.empty());
+}
+
+TEST_CASE("a share is taken once and must be that of its plan and shard") {
+    Shards s;
+    build_toy(s.city, toy_options({s.file_a}));
+    s.build(1, 2, {s.file_b});
+    s.build(2, 2, {s.file_b});
+    const auto shares = CityPaths(s.city).shards();
+    std::filesystem::copy_file(shares / "1-of-2", shares / "2-of-2",
+                               std::filesystem::copy_options::overwrite_existing);
+    CHECK_THROWS_AS(publish_shards(s.city), CorruptionError);
+    CHECK_THROWS_WITH(publish_shards(s.city), Catch::Contains("build shard 2/2 again"));
+    CHECK(CityReader(s.city).generation().id == 1);
+    s.build(2, 2, {s.file_b});
+    CHECK(publish_shards(s.city).digest ==
+          build_toy(s.dir / "plain", toy_options({s.file_a, s.file_b})).digest);
+}
+
+TEST_CASE("gc leaves what shards have built for the next publish, and foreign files in shards stay") {
+    Shards s;
+    build_toy(s.city, toy_options({s.file_a}));
+    const auto note = CityPaths(s.city).shards() / "note-of-2";
+    write_file_atomically(note, {});
+    s.build(1, 2, {s.file_b});
+    s.build(2, 2, {s.file_b});
+    collect_garbage(s.city, 1, false);
+    CHECK(publish_shards(s.city).digest ==
+          build_toy(s.dir / "plain", toy_options({s.file_a, s.file_b})).digest);
+    CHECK(std::filesystem::exists(note));
+    CancelToken cancel;
+    Progress progress;
+    CHECK(verify_city(s.city, true, cancel, progress).corrupt.empty());
+}
+
 TEST_CASE("a builder and shards exclude each other") {
     Shards s;
     build_toy(s.city, toy_options({s.file_a}));

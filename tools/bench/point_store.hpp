@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -48,6 +49,21 @@ class PointStore : public tiling::RegionReader {
     }
     std::uint64_t total_points() const override { return total_; }
     LatticeBox bounds() const override { return bounds_; }
+    std::vector<tiling::Sector> occupied_sectors() const override {
+        std::set<tiling::Sector> sectors;
+        for (const auto& [cell, points] : cells_)
+            sectors.insert(tiling::sector_of(cell.first * kCellSteps, cell.second * kCellSteps));
+        return {sectors.begin(), sectors.end()};
+    }
+    std::vector<int> occupied_cells(const tiling::Sector& sector) const override {
+        std::set<int> cells;
+        for_cells(sector.box(), [&](const Cell& key, const std::vector<TilePoint>& points) {
+            const auto dx = static_cast<std::int32_t>(key.first * kCellSteps - sector.origin_x());
+            const auto dy = static_cast<std::int32_t>(key.second * kCellSteps - sector.origin_y());
+            for (const TilePoint& p : points) cells.insert(tiling::cell_of(dx + p.x, dy + p.y));
+        });
+        return {cells.begin(), cells.end()};
+    }
 
   private:
     using Cell = std::pair<std::int64_t, std::int64_t>;

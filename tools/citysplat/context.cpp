@@ -1,17 +1,62 @@
 #include "citysplat/context.hpp"
 
+#include "citysplat/number_flags.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
+#include "core/printable.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <thread>
 #include <unistd.h>
 
 namespace citysplat::cli {
+
+namespace {
+
+using nlohmann::json;
+
+/// The same with texts and keys that are valid UTF-8.
+json with_utf8(const json& value) {
+    if (value.is_string()) return as_utf8(value.get_ref<const std::string&>());
+    if (value.is_array()) {
+        json out = json::array();
+        for (const json& item : value) out.push_back(with_utf8(item));
+        return out;
+    }
+    if (value.is_object()) {
+        json out = json::object();
+        for (const auto& [key, item] : value.items()) out[as_utf8(key)] = with_utf8(item);
+        return out;
+    }
+    return value;
+}
+
+void print_line(const std::string& line) { std::fprintf(stderr, "%s\n", printable(line).c_str()); }
+
+void write_to_stdout(const std::string& out) {
+    if (std::fwrite(out.data(), 1, out.size(), stdout) != out.size() || std::fflush(stdout) != 0)
+        throw IoError("cannot write the result to stdout");
+}
+
+}  // namespace
+
+std::filesystem::path scratch_root() {
+    std::error_code ec;
+    const auto path = std::filesystem::temp_directory_path(ec);
+    if (!ec) return path;
+    const char* wanted = std::getenv("TMPDIR");
+    throw IoError("there is no directory for temporary files" +
+                  (wanted ? ": TMPDIR is " + std::string(wanted) : "") +
+                  "; make it, or set TMPDIR to one that exists");
+}
+
+Context::Context() = default;
+Context::~Context() = default;
 
 void Context::add_common_options(CLI::App& app) {
     app.add_flag("--json", json_, "print the result as one JSON object on stdout");
@@ -20,7 +65,7 @@ void Context::add_common_options(CLI::App& app) {
         ->check(CLI::IsMember({"auto", "bar", "plain", "json", "none"}))
         ->type_name("STYLE");
     app.add_option("--threads", threads_, "worker threads (default: all cores)")
-        ->check(CLI::Range(1, 1024))
+        ->check(whole_from(1, 1024))
         ->type_name("N");
     app.add_option("--memory", memory_, "memory budget, e.g. 512M or 4G")
         ->capture_default_str()
@@ -45,19 +90,41 @@ void Context::resolve() {
 }
 
 void Context::say(const std::string& line) const {
-    if (!quiet_) std::fprintf(stderr, "%s\n", line.c_str());
+    if (!quiet_) print_line(line);
 }
 
 void Context::detail(const std::string& line) const {
     if (verbosity_ > 0) say(line);
 }
 
-void Context::warn(const std::string& line) const { std::fprintf(stderr, "warning: %s\n", line.c_str()); }
+void Context::warn(const std::string& line) const { print_line("warning: " + line); }
 
-void Context::result(const nlohmann::json& object, const std::string& text) const {
-    const std::string out = json_ ? object.dump() + "\n" : text;
-    if (std::fwrite(out.data(), 1, out.size(), stdout) != out.size() || std::fflush(stdout) != 0)
-        throw IoError("cannot write the result to stdout");
+void Context::result(const nlohmann::json& object, const std::string& text) {
+    if (json_)
+        result_ = std::make_unique<nlohmann::json>(object);
+    else
+        write_to_stdout(printable(text));
+}
+
+void Context::print_json(const nlohmann::json& object) const {
+    write_to_stdout(with_utf8(object).dump() + "\n");
+}
+
+void Context::finish() const {
+    if (result_) print_json(*result_);
+}
+
+void Context::fail(std::string_view kind, int code, const std::string& message) const {
+    print_line("citysplat: " + message);
+    if (!json_) return;
+    nlohmann::json object = result_ ? *result_ : nlohmann::json::object();
+    object["error"] = {{"kind", kind}, {"message", message}};
+    object["code"] = code;
+    try {
+        print_json(object);
+    } catch (const IoError&) {
+        // The line above and the exit code are all that is left to say it with.
+    }
 }
 
 }  // namespace citysplat::cli

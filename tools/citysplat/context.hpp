@@ -7,7 +7,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <string>
+#include <string_view>
 
 namespace CLI {
 class App;
@@ -16,9 +19,14 @@ class App;
 namespace citysplat::cli {
 
 /// What every verb gets: the common flags, cancellation, and the way to the user. Human text goes to stderr,
-/// results to stdout.
+/// results to stdout. What is not UTF-8 (names of files, quotes from them) is escaped on the way out, here.
 class Context {
   public:
+    Context();
+    ~Context();
+
+    /// Before parsing: failures are to be printed as JSON, too.
+    void expect_json() { json_ = true; }
     /// Registers --json, --progress, --threads, --memory, -q and -v on the program.
     void add_common_options(CLI::App& app);
     /// After parsing: checks the flags. Throws UsageError.
@@ -38,10 +46,17 @@ class Context {
     void detail(const std::string& line) const;
     /// Shown even with -q.
     void warn(const std::string& line) const;
-    /// The outcome of the verb: with --json one object on stdout, otherwise `text` on stdout.
-    void result(const nlohmann::json& object, const std::string& text) const;
+    /// The outcome of the verb, once: `text` on stdout, or with --json `object`, which is printed by finish()
+    /// or fail() so that there is always exactly one.
+    void result(const nlohmann::json& object, const std::string& text);
+    /// The verb has succeeded.
+    void finish() const;
+    /// The verb has failed: one line on stderr, and with --json the result, if any, with "error" and "code".
+    void fail(std::string_view kind, int code, const std::string& message) const;
 
   private:
+    void print_json(const nlohmann::json& object) const;
+
     bool json_ = false;
     bool quiet_ = false;
     int verbosity_ = 0;
@@ -51,7 +66,11 @@ class Context {
     std::uint64_t memory_bytes_ = 0;
     CancelToken cancel_;
     Progress progress_;
+    std::unique_ptr<nlohmann::json> result_;
 };
+
+/// The system's directory for temporary files. Throws IoError that names TMPDIR when it cannot be used.
+std::filesystem::path scratch_root();
 
 /// Seconds since construction; each lap() starts anew.
 class Stopwatch {

@@ -1,5 +1,6 @@
 #include "citysplat/input_flags.hpp"
 
+#include "citysplat/number_flags.hpp"
 #include "core/error.hpp"
 
 #include <CLI/CLI.hpp>
@@ -17,6 +18,7 @@ void InputFlags::add_to(CLI::App& verb) {
                     "names of the columns of text files, e.g. \"x y z intensity label\"");
     verb.add_option("--intensity-range", intensity_range_, "intensities that become 0 and 65535")
         ->expected(2)
+        ->check(in_range({-1e9, 1e9}))
         ->type_name("LOW HIGH");
     verb.add_option("--reader", reader_, "who decodes LAS and LAZ: auto, native or laslib")
         ->check(CLI::IsMember({"auto", "native", "laslib"}))
@@ -38,7 +40,11 @@ ReadOptions InputFlags::read_options() const {
     options.ignore_bounds = ignore_bounds_;
     options.crs = crs_;
     options.text_columns = columns_;
-    if (intensity_range_.size() == 2) options.intensity_range = {intensity_range_[0], intensity_range_[1]};
+    if (intensity_range_.size() == 2) {
+        options.intensity_range = {intensity_range_[0], intensity_range_[1]};
+        if (!(intensity_range_[0] < intensity_range_[1]))
+            throw UsageError("--intensity-range: the first number must be below the second");
+    }
     return options;
 }
 
@@ -53,14 +59,17 @@ void TrajectoryFlags::add_to(CLI::App& verb) {
                           "unit of CSV angles that are not named _deg or _rad: deg or rad"))
         ->check(CLI::IsMember({"from-names", "deg", "rad"}));
     group(verb.add_option("--time-offset", time_offset_s_, "seconds added to the times of the trajectory"))
+        ->check(in_range(ranges::kTime_s))
         ->type_name("S");
     group(verb.add_option("--gps-week", gps_week_, "times are seconds of this GPS week"))
-        ->check(CLI::Range(0, 10000));
+        ->check(whole_from(0, 10000));
     group(verb.add_flag("--adjusted-gps-time", adjusted_, "subtract 10^9 s, as LAS files do"));
     group(verb.add_option("--trajectory-offset", position_offset_m_, "metres added to its positions"))
         ->expected(3)
+        ->check(in_range(ranges::kPosition_m))
         ->type_name("X Y Z");
-    group(verb.add_option("--trajectory-epsg", epsg_, "SBET: projected system its latitudes become"));
+    group(verb.add_option("--trajectory-epsg", epsg_, "SBET: projected system its latitudes become"))
+        ->check(whole_from(1, 999'999));
     group(verb.add_flag("--allow-gaps", allow_gaps_, "accept holes in the recording"));
 }
 

@@ -1,6 +1,7 @@
 #include "citysplat/input_reading.hpp"
 
 #include "core/error.hpp"
+#include "core/printable.hpp"
 #include "tiling/partition.hpp"
 
 #include <nlohmann/json.hpp>
@@ -42,6 +43,76 @@ json parse(const std::string& reading) {
     return j;
 }
 
+/// Names of files are bytes; JSON holds text. A name that is not UTF-8 is kept byte by byte.
+void put_path(json& j, const std::string& path) {
+    if (is_utf8(path)) {
+        j["labels"] = path;
+        return;
+    }
+    json bytes = json::array();
+    for (const char c : path) bytes.push_back(static_cast<unsigned char>(c));
+    j["labels_bytes"] = std::move(bytes);
+}
+
+std::filesystem::path get_path(const json& j) {
+    if (!j.contains("labels_bytes")) return j.value("labels", "");
+    std::string path;
+    for (const json& byte : j["labels_bytes"]) path += static_cast<char>(byte.get<unsigned char>());
+    return path;
+}
+
+std::string dumped(const json& j) {
+    try {
+        return j.dump();
+    } catch (const json::type_error&) {
+        throw UsageError("--crs, --columns and --trajectory-columns must be UTF-8 text");
+    }
+}
+
+ReadOptions to_read_options(const json& j) {
+    ReadOptions o;
+    o.units = static_cast<ReadOptions::Units>(j.value("units", static_cast<int>(o.units)));
+    o.reader = static_cast<ReadOptions::Reader>(j.value("reader", static_cast<int>(o.reader)));
+    o.salvage = j.value("salvage", false);
+    o.ignore_bounds = j.value("ignore_bounds", false);
+    o.crs = j.value("crs", "");
+    if (j.contains("intensity_range"))
+        o.intensity_range = {j["intensity_range"].at(0), j["intensity_range"].at(1)};
+    o.text_columns = j.value("columns", "");
+    o.labels = get_path(j);
+    if (j.contains("world_from_sensor")) o.world_from_sensor = pose_from(j["world_from_sensor"]);
+    if (j.contains("scan_time_s")) o.scan_time_s = j["scan_time_s"].get<double>();
+    return o;
+}
+
+TrajectoryOptions to_trajectory_options(const json& reading) {
+    const json j = reading.value("trajectory", json::object());
+    TrajectoryOptions o;
+    o.format = static_cast<TrajectoryOptions::Format>(j.value("format", static_cast<int>(o.format)));
+    o.angles = static_cast<TrajectoryOptions::AngleUnit>(j.value("angles", static_cast<int>(o.angles)));
+    if (j.contains("columns")) j["columns"].get_to(o.columns);
+    o.time_offset_s = j.value("time_offset_s", 0.0);
+    if (j.contains("gps_week")) o.gps_week = j["gps_week"].get<int>();
+    o.adjusted_gps_time = j.value("adjusted_gps_time", false);
+    if (j.contains("position_offset_m")) {
+        const json& p = j["position_offset_m"];
+        o.position_offset_m = {p.at(0), p.at(1), p.at(2)};
+    }
+    o.epsg = j.value("epsg", 0);
+    o.allow_gaps = j.value("allow_gaps", false);
+    return o;
+}
+
+/// What `convert` makes of a reading. A catalog with other words than ours is damaged.
+template <class Convert>
+auto understood(const std::string& reading, const Convert& convert) {
+    try {
+        return convert(parse(reading));
+    } catch (const json::exception&) {
+        throw CorruptionError("the catalog says \"" + reading + "\" about an input, which makes no sense");
+    }
+}
+
 }  // namespace
 
 std::string reading_of(const InputSource& source, const ReadOptions& options,
@@ -57,56 +128,29 @@ std::string reading_of(const InputSource& source, const ReadOptions& options,
         j["intensity_range"] = {options.intensity_range->first, options.intensity_range->second};
     if (!options.text_columns.empty()) j["columns"] = options.text_columns;
     if (!source.labels.empty()) {
-        j["labels"] = std::filesystem::absolute(source.labels).string();
+        put_path(j, std::filesystem::absolute(source.labels).string());
         j["labels_hash"] = tiling::hash_file(source.labels, CancelToken()).hex();
     }
     if (source.world_from_sensor) j["world_from_sensor"] = to_json(*source.world_from_sensor);
     if (source.scan_time_s) j["scan_time_s"] = *source.scan_time_s;
     if (json t = to_json(trajectory); !t.empty()) j["trajectory"] = std::move(t);
-    return j.empty() ? std::string() : j.dump();
+    return j.empty() ? std::string() : dumped(j);
 }
 
 std::string refreshed(const std::string& reading) {
     json j = parse(reading);
-    const std::filesystem::path labels = j.value("labels", "");
+    const std::filesystem::path labels = understood(reading, get_path);
     if (labels.empty() || !std::filesystem::exists(labels)) return reading;
     j["labels_hash"] = tiling::hash_file(labels, CancelToken()).hex();
-    return j.dump();
+    return dumped(j);
 }
 
 ReadOptions read_options_from(const std::string& reading) {
-    const json j = parse(reading);
-    ReadOptions o;
-    o.units = static_cast<ReadOptions::Units>(j.value("units", static_cast<int>(o.units)));
-    o.reader = static_cast<ReadOptions::Reader>(j.value("reader", static_cast<int>(o.reader)));
-    o.salvage = j.value("salvage", false);
-    o.ignore_bounds = j.value("ignore_bounds", false);
-    o.crs = j.value("crs", "");
-    if (j.contains("intensity_range"))
-        o.intensity_range = {j["intensity_range"].at(0), j["intensity_range"].at(1)};
-    o.text_columns = j.value("columns", "");
-    o.labels = j.value("labels", "");
-    if (j.contains("world_from_sensor")) o.world_from_sensor = pose_from(j["world_from_sensor"]);
-    if (j.contains("scan_time_s")) o.scan_time_s = j["scan_time_s"].get<double>();
-    return o;
+    return understood(reading, [](const json& j) { return to_read_options(j); });
 }
 
 TrajectoryOptions trajectory_options_from(const std::string& reading) {
-    const json j = parse(reading).value("trajectory", json::object());
-    TrajectoryOptions o;
-    o.format = static_cast<TrajectoryOptions::Format>(j.value("format", static_cast<int>(o.format)));
-    o.angles = static_cast<TrajectoryOptions::AngleUnit>(j.value("angles", static_cast<int>(o.angles)));
-    if (j.contains("columns")) j["columns"].get_to(o.columns);
-    o.time_offset_s = j.value("time_offset_s", 0.0);
-    if (j.contains("gps_week")) o.gps_week = j["gps_week"].get<int>();
-    o.adjusted_gps_time = j.value("adjusted_gps_time", false);
-    if (j.contains("position_offset_m")) {
-        const json& p = j["position_offset_m"];
-        o.position_offset_m = {p.at(0), p.at(1), p.at(2)};
-    }
-    o.epsg = j.value("epsg", 0);
-    o.allow_gaps = j.value("allow_gaps", false);
-    return o;
+    return understood(reading, [](const json& j) { return to_trajectory_options(j); });
 }
 
 }  // namespace citysplat::cli

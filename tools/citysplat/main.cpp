@@ -5,13 +5,14 @@
 #include <CLI/CLI.hpp>
 #include <tbb/global_control.h>
 
+#include <algorithm>
 #include <csignal>
-#include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unistd.h>
 #include <vector>
 
@@ -33,12 +34,19 @@ void catch_interrupts(CancelToken& cancel) {
     action.sa_handler = on_signal;
     ::sigaction(SIGINT, &action, nullptr);
     ::sigaction(SIGTERM, &action, nullptr);
+    // A closed pipe and a file beyond the limit of the shell are failed writes, which we report.
     std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);
 }
 
-int fail(ErrorKind kind, const std::string& message) {
-    std::fprintf(stderr, "citysplat: %s\n", message.c_str());
+int fail(const cli::Context& context, ErrorKind kind, const std::string& message) {
+    context.fail(name_of(kind), static_cast<int>(kind), message);
     return static_cast<int>(kind);
+}
+
+std::string what_failed(const std::filesystem::filesystem_error& e) {
+    if (e.path1().empty()) return e.code().message() + " (" + e.what() + ")";
+    return "cannot use " + e.path1().string() + ": " + e.code().message();
 }
 
 /// An unknown verb is named; CLI11 would only say that one is required.
@@ -48,7 +56,7 @@ std::string what_is_wrong(const CLI::App& app, const CLI::ParseError& error) {
     return unknown_verb ? "there is no verb \"" + unknown[0] + "\"" : error.what();
 }
 
-int run(int argc, char** argv) {
+int run(int argc, char** argv, cli::Context& context) {
     CLI::App app(
         "citysplat: kilometres of mobile-mapping LiDAR to a splat model of the city, and simulated LiDARs "
         "through it");
@@ -61,7 +69,6 @@ int run(int argc, char** argv) {
         "            75 busy, 78 configuration, 130 interrupted.\n"
         "Start with: citysplat synth demo/drive --length 100");
 
-    cli::Context context;
     context.add_common_options(app);
     cli::add_synth(app, context);
     cli::add_info(app, context);
@@ -90,26 +97,30 @@ int run(int argc, char** argv) {
 
     try {
         app.parse(argc, argv);
+        context.finish();
         return 0;
     } catch (const CLI::Success& e) {
         return app.exit(e);  // --help, --version
     } catch (const CLI::ParseError& e) {
-        return fail(ErrorKind::usage, what_is_wrong(app, e) + " (see citysplat --help)");
+        throw UsageError(what_is_wrong(app, e) + " (see citysplat --help)");
     }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+    cli::Context context;
+    if (std::any_of(argv, argv + argc, [](const char* word) { return std::string_view(word) == "--json"; }))
+        context.expect_json();
     try {
-        return run(argc, argv);
+        return run(argc, argv, context);
     } catch (const Error& e) {
-        return fail(e.kind(), e.what());
+        return fail(context, e.kind(), e.what());
     } catch (const std::filesystem::filesystem_error& e) {
-        return fail(ErrorKind::io, "cannot use " + e.path1().string() + ": " + e.code().message());
+        return fail(context, ErrorKind::io, what_failed(e));
     } catch (const std::bad_alloc&) {
-        return fail(ErrorKind::io, "out of memory; lower --memory or --threads");
+        return fail(context, ErrorKind::io, "out of memory; lower --memory or --threads");
     } catch (const std::exception& e) {
-        return fail(ErrorKind::io, std::string("internal error: ") + e.what());
+        return fail(context, ErrorKind::io, std::string("internal error: ") + e.what());
     }
 }

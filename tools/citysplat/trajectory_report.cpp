@@ -55,12 +55,15 @@ std::string trajectory_page(const std::string& file, const Trajectory& t) {
            fixed(s.min.z) + " to " + fixed(s.max.z) + "\n";
 }
 
-std::optional<std::string> not_covered(const std::string& cloud, double begin_s, double end_s,
-                                       const Trajectory& t) {
-    if (begin_s >= t.begin_s() && end_s <= t.end_s()) return std::nullopt;
-    return cloud + ": its times from " + fixed(begin_s) + " to " + fixed(end_s) +
-           " s are not covered by the trajectory, " + fixed(t.begin_s()) + " to " + fixed(t.end_s()) +
-           " s; look at --time-offset, --gps-week and --adjusted-gps-time";
+std::string not_covered_text(const NotCovered& n, const Trajectory& t) {
+    const double percent = 100 * static_cast<double>(n.points) / static_cast<double>(n.of);
+    char share[16];
+    std::snprintf(share, sizeof share, percent < 1 ? "%.2g" : "%.0f", percent);
+    return (n.points == n.of ? "no point has a time that the trajectory covers"
+                             : std::string(share) + " % of the points (" + format_count(n.points) + " of " +
+                                   format_count(n.of) + ") have times that the trajectory does not cover") +
+           ": it has " + fixed(t.begin_s()) + " to " + fixed(t.end_s()) + " s, they " + fixed(n.begin_s) +
+           " to " + fixed(n.end_s) + " s; look at --time-offset, --gps-week and --adjusted-gps-time";
 }
 
 }  // namespace citysplat::cli

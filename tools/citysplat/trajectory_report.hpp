@@ -4,7 +4,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include <optional>
+#include <cstdint>
 #include <string>
 
 /// What `info` says of a trajectory.
@@ -13,8 +13,12 @@ namespace citysplat::cli {
 nlohmann::json trajectory_json(const std::string& file, const Trajectory& trajectory);
 std::string trajectory_page(const std::string& file, const Trajectory& trajectory);
 
-/// Says when a cloud with times from `begin_s` to `end_s` is not covered.
-std::optional<std::string> not_covered(const std::string& cloud, double begin_s, double end_s,
-                                       const Trajectory& trajectory);
+/// The points of a cloud whose times a trajectory does not cover.
+struct NotCovered {
+    std::uint64_t points, of;
+    double begin_s, end_s;  ///< times of the whole cloud
+};
+/// A note about them: how many, and both time spans. Requires points > 0.
+std::string not_covered_text(const NotCovered& not_covered, const Trajectory& trajectory);
 
 }  // namespace citysplat::cli

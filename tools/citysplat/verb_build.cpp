@@ -1,6 +1,7 @@
 #include "citysplat/context.hpp"
 #include "citysplat/input_flags.hpp"
 #include "citysplat/input_reading.hpp"
+#include "citysplat/number_flags.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
@@ -19,6 +20,8 @@
 #include <malloc.h>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace citysplat::cli {
@@ -70,19 +73,27 @@ struct Recipe {
     }
 };
 
+/// The parameters of the latest generation, from Recipe::text().
+splat::SplatParams remembered_params(const std::string& text, const tiling::CityPaths& paths) {
+    try {
+        const json before = json::parse(text);
+        auto params = splat::SplatParams::of(
+            splat::method_from(before.value("method", "adaptive")).value_or(splat::Method::adaptive));
+        params.resample = before.value("resample", true);
+        splat::change_params(params, before.value("changes", ""), paths.catalog().string());
+        return params;
+    } catch (const json::exception&) {
+        throw CorruptionError(paths.catalog().string() + ": the parameters of the city are damaged");
+    }
+}
+
 Recipe recipe_of(const BuildFlags& flags) {
     Recipe recipe;
     bool known_method = false;
     const tiling::CityPaths paths(flags.city);
     if (paths.is_city())
         if (const auto latest = tiling::Catalog::open_to_read(paths.catalog()).latest()) {
-            const json before = json::parse(latest->parameters, nullptr, false);
-            if (!before.is_object())
-                throw CorruptionError(paths.catalog().string() + ": the parameters of the city are damaged");
-            recipe.params = splat::SplatParams::of(
-                splat::method_from(before.value("method", "adaptive")).value_or(splat::Method::adaptive));
-            recipe.params.resample = before.value("resample", true);
-            splat::change_params(recipe.params, before.value("changes", ""), flags.city);
+            recipe.params = remembered_params(latest->parameters, paths);
             if (!latest->classes.empty()) recipe.classes = ClassMap::parse(latest->classes, flags.city);
             known_method = true;
         }
@@ -115,11 +126,14 @@ std::vector<tiling::BuildInput> inputs_of(const BuildFlags& flags, const Context
 
 std::optional<tiling::Shard> parse_shard(const std::string& text) {
     if (text.empty()) return std::nullopt;
-    unsigned k = 0, n = 0;
-    char rest = 0;
-    if (std::sscanf(text.c_str(), "%u/%u%c", &k, &n, &rest) != 2 || k < 1 || k > n)
-        throw UsageError("--shard " + text + ": expected K/N with 1 <= K <= N");
-    return tiling::Shard{k, n};
+    constexpr unsigned kMostShards = 100'000;
+    const std::size_t slash = std::min(text.find('/'), text.size());
+    const auto k = parse_whole<unsigned>(std::string_view(text).substr(0, slash));
+    const auto n = parse_whole<unsigned>(std::string_view(text).substr(std::min(slash + 1, text.size())));
+    if (!k || !n || *k < 1 || *k > *n || *n > kMostShards)
+        throw UsageError("--shard " + text +
+                         ": expected K/N with 1 <= K <= N <= " + std::to_string(kMostShards));
+    return tiling::Shard{*k, *n};
 }
 
 json to_json(const tiling::BuildReport& r, bool explain) {
@@ -178,6 +192,22 @@ json to_json(const tiling::BuildReport& r, bool explain) {
     return object;
 }
 
+/// A line about the points that the splats do not have, by reason; empty when there are none.
+std::string points_dropped(const tiling::BuildReport& r) {
+    const auto& p = r.points;
+    const std::pair<const char*, std::uint64_t> reasons[]{{"duplicates", p.duplicates},
+                                                          {"withheld", p.withheld},
+                                                          {"records without a return", p.no_return},
+                                                          {"damaged", p.damaged},
+                                                          {"not finite", p.not_finite},
+                                                          {"out of range", p.out_of_range},
+                                                          {"far outliers", r.far_outliers}};
+    std::string text;
+    for (const auto& [reason, count] : reasons)
+        if (count > 0) text += (text.empty() ? "left out: " : ", ") + format_count(count) + " " + reason;
+    return text.empty() ? "" : text + " (of " + format_count(p.read) + " points)\n";
+}
+
 std::string to_text(const tiling::BuildReport& r, const BuildFlags& flags) {
     if (flags.dry_run)
         return "would read " + format_count(r.inputs_read) + " inputs (" + format_count(r.points.read) +
@@ -188,13 +218,14 @@ std::string to_text(const tiling::BuildReport& r, const BuildFlags& flags) {
         return "shard " + flags.shard + ": " + format_count(r.splats) + " splats in " +
                format_count(r.tiles_total) + " tiles (" + format_count(r.tiles_built) +
                " built); citysplat publish puts the shards together\n";
-    return "generation " + std::to_string(r.generation) + (r.published ? "" : " (unchanged)") + ": " +
-           format_count(r.splats) + " splats in " + format_count(r.tiles_total) + " tiles (" +
-           format_count(r.tiles_built) + " built, " + format_count(r.tiles_reused) + " reused) from " +
-           format_count(r.points.kept) + " points\ndigest " + r.digest.hex() + "\npartition " +
-           format_duration(r.partition_s) + ", calibration " + format_duration(r.calibrate_s) + ", tiles " +
-           format_duration(r.tiles_s) + ", publish " + format_duration(r.publish_s) + ", peak memory " +
-           format_bytes(peak_rss_bytes()) + "\n";
+    return points_dropped(r) + "generation " + std::to_string(r.generation) +
+           (r.published ? "" : " (unchanged)") + ": " + format_count(r.splats) + " splats in " +
+           format_count(r.tiles_total) + " tiles (" + format_count(r.tiles_built) + " built, " +
+           format_count(r.tiles_reused) + " reused) from " + format_count(r.points.kept) +
+           " points\ndigest " + r.digest.hex() + "\npartition " + format_duration(r.partition_s) +
+           ", calibration " + format_duration(r.calibrate_s) + ", tiles " + format_duration(r.tiles_s) +
+           ", publish " + format_duration(r.publish_s) + ", peak memory " + format_bytes(peak_rss_bytes()) +
+           "\n";
 }
 
 /// Where the tiles' processor time went, and how much of it was neighbour search.
@@ -298,7 +329,7 @@ void add_build(CLI::App& app, Context& context) {
     verb.add_option("--classes", flags->classes, "class map of the labels: a built-in name or a TOML file")
         ->type_name("MAP");
     verb.add_option("--tile-size", flags->tile_size_m, "edge of a tile in whole metres; changes no splat")
-        ->check(CLI::Range(1, 512))
+        ->check(whole_from(1, 512))
         ->type_name("M");
     verb.add_option("--params", flags->params,
                     "numbers of the method: a TOML file, paper, or default (docs/parameters.md)")

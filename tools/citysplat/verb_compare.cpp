@@ -1,4 +1,5 @@
 #include "citysplat/context.hpp"
+#include "citysplat/number_flags.hpp"
 #include "citysplat/truth_metrics.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
@@ -156,8 +157,7 @@ void run(Context& context, const CompareFlags& f) {
     const Stopwatch watch;
     if (!simulated.empty() && !f.reference.empty())
         report.distances("c2c", sim::cloud_to_cloud(openers_of(simulated), reference_clouds(f.reference),
-                                                    std::filesystem::temp_directory_path(), context.cancel(),
-                                                    context.progress()));
+                                                    scratch_root(), context.cancel(), context.progress()));
     if (truth) {
         if (!simulated.empty()) {
             const auto distances = distance_to_truth(simulated, *truth, context.cancel(), context.progress());
@@ -192,7 +192,7 @@ void add_compare(CLI::App& app, Context& context) {
                     "a synthetic drive or its truth.json: distance to true surfaces, ghosts");
     verb.add_option("--city", f.city, "with --truth: share of the true surface the city covers");
     verb.add_option("--coverage-rays", f.coverage_rays, "rays of the survey to cast again")
-        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
+        ->check(whole_from(std::uint64_t{1}, std::uint64_t{1} << 40))
         ->capture_default_str()
         ->type_name("N");
     verb.add_option("--classes", f.classes,

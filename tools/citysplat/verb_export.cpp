@@ -2,6 +2,7 @@
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/formats/laz/laslib.hpp"
+#include "core/output_file.hpp"
 #include "sim/export.hpp"
 #include "tiling/city_reader.hpp"
 
@@ -11,6 +12,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <unistd.h>
 
 namespace citysplat::cli {
 
@@ -20,16 +22,28 @@ struct ExportFlags {
     std::string city, format = "ply", out;
 };
 
+/// Through a LAS file, which does not stay.
+template <class Write>
+std::uint64_t write_laz(const std::filesystem::path& path, const Write& write) {
+    OutputFile out(path);
+    const std::filesystem::path las = std::filesystem::path(out.partial()) += ".las";
+    const std::shared_ptr<const void> removal(nullptr, [&las](const void*) { ::unlink(las.c_str()); });
+    const std::uint64_t splats = write("las", las);
+    formats::compress_las(las, out.partial());
+    out.commit(true);
+    return splats;
+}
+
 void run(Context& context, const ExportFlags& f) {
     const Stopwatch watch;
     const bool laz = f.format == "laz";
     if (laz) formats::require_laz_writing();
     const tiling::CityReader city(f.city);
-    std::filesystem::path path = f.out;
-    if (laz) path.replace_extension(".las");
-    const std::uint64_t splats = sim::export_splats(city, sim::export_format_from(laz ? "las" : f.format),
-                                                    path, context.cancel(), context.progress());
-    if (laz) std::filesystem::rename(formats::replace_by_laz(path), f.out);
+    const auto write = [&](const std::string& format, const std::filesystem::path& path) {
+        return sim::export_splats(city, sim::export_format_from(format), path, context.cancel(),
+                                  context.progress());
+    };
+    const std::uint64_t splats = laz ? write_laz(f.out, write) : write(f.format, f.out);
     context.result(
         {{"splats", splats}, {"files", {f.out}}, {"seconds", watch.seconds()}},
         f.out + ": " + format_count(splats) + " splats, " + format_duration(watch.seconds()) + "\n");

@@ -1,4 +1,5 @@
 #include "citysplat/context.hpp"
+#include "citysplat/number_flags.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "tiling/city_care.hpp"
@@ -21,10 +22,14 @@ struct GcFlags {
 
 void run(Context& context, const GcFlags& flags) {
     const auto report = tiling::collect_garbage(flags.city, flags.keep, flags.dry_run);
+    if (report.foreign > 0)
+        context.warn(format_count(report.foreign) +
+                     " files among the objects do not begin like objects of citysplat; they were left alone");
     context.result({{"freed_bytes", report.freed_bytes},
                     {"objects", report.objects},
                     {"forgotten", report.forgotten},
                     {"pinned", report.pinned},
+                    {"foreign", report.foreign},
                     {"dry_run", flags.dry_run}},
                    std::string(flags.dry_run ? "would free " : "freed ") + format_bytes(report.freed_bytes) +
                        " in " + format_count(report.objects) + " objects, " +
@@ -40,13 +45,14 @@ void add_gc(CLI::App& app, Context& context) {
     verb.fallthrough();
     verb.add_option("city", flags->city, "directory of the city")->required();
     verb.add_option("--keep", flags->keep, "generations to keep")
-        ->check(CLI::Range(1, 1000000))
+        ->check(whole_from(1, 1'000'000))
         ->capture_default_str()
         ->type_name("N");
     verb.add_flag("--dry-run", flags->dry_run, "say what would be freed");
     verb.footer(
         "Example: citysplat gc city --keep 1\n"
-        "Generations that somebody reads at this moment stay. Work of an interrupted build goes.");
+        "Generations that somebody reads at this moment stay. Work of an interrupted build goes;\n"
+        "what shards have built for the next publish stays.");
     verb.callback([flags, &context] { run(context, *flags); });
 }
 

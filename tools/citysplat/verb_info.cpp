@@ -5,6 +5,7 @@
 #include "core/bytes.hpp"
 #include "core/class_map.hpp"
 #include "core/error.hpp"
+#include "core/lattice.hpp"
 #include "core/parallel.hpp"
 
 #include <CLI/CLI.hpp>
@@ -26,12 +27,13 @@ namespace {
 /// What the points themselves say; sums and extrema, so that threads may add in any order.
 struct Contents {
     std::uint64_t points = 0, no_return = 0, damaged = 0, withheld = 0;
+    std::uint64_t not_covered = 0;  ///< with a time that the trajectory does not have
     std::map<std::uint16_t, std::uint64_t> classes;
     Vec3d min{1e300, 1e300, 1e300}, max{-1e300, -1e300, -1e300};
     double time_begin_s = 1e300, time_end_s = -1e300;
     std::uint16_t intensity_min = 65535, intensity_max = 0;
 
-    void add(const PointBatch& b) {
+    void add(const PointBatch& b, const Trajectory* trajectory) {
         points += b.size();
         no_return += b.no_return;
         damaged += b.damaged;
@@ -41,6 +43,8 @@ struct Contents {
         }
         for (const double t : b.gps_time)
             time_begin_s = std::min(time_begin_s, t), time_end_s = std::max(time_end_s, t);
+        if (trajectory)
+            for (const double t : b.gps_time) not_covered += !trajectory->covers(t);
         for (const auto v : b.intensity)
             intensity_min = std::min(intensity_min, v), intensity_max = std::max(intensity_max, v);
         for (const auto v : b.withheld) withheld += v;
@@ -49,6 +53,7 @@ struct Contents {
 
     void add(const Contents& o) {
         points += o.points, no_return += o.no_return, damaged += o.damaged, withheld += o.withheld;
+        not_covered += o.not_covered;
         min = {std::min(min.x, o.min.x), std::min(min.y, o.min.y), std::min(min.z, o.min.z)};
         max = {std::max(max.x, o.max.x), std::max(max.y, o.max.y), std::max(max.z, o.max.z)};
         time_begin_s = std::min(time_begin_s, o.time_begin_s),
@@ -69,14 +74,14 @@ struct Contents {
     }
 };
 
-Contents read_contents(const PointFile& file, const CancelToken& cancel) {
+Contents read_contents(const PointFile& file, const Trajectory* trajectory, const CancelToken& cancel) {
     tbb::enumerable_thread_specific<std::pair<Contents, PointBatch>> locals;
     parallel_ranges(file.block_count(), 1, [&](std::size_t begin, std::size_t end) {
         auto& [contents, batch] = locals.local();
         for (std::size_t i = begin; i < end; ++i) {
             cancel.check();
             file.read_block(i, batch);
-            contents.add(batch);
+            contents.add(batch, trajectory);
         }
     });
     Contents all;
@@ -161,6 +166,7 @@ nlohmann::json to_json(const FileReport& r) {
     if (r.contents.time_begin_s <= r.contents.time_end_s) {
         j["gps_time"] = {r.contents.time_begin_s, r.contents.time_end_s};
         constexpr const char* kKinds[]{"unknown", "week_seconds", "adjusted_standard"};
+        j["points_not_covered"] = r.contents.not_covered;
         j["gps_time_kind"] = kKinds[static_cast<std::size_t>(r.info.time_kind)];
     }
     return j;
@@ -364,6 +370,19 @@ nlohmann::json summary(const std::vector<FileReport>& reports, const FileReport&
     return j;
 }
 
+/// Other verbs refuse what lies beyond the Earth; this one shows it.
+void look_for_far_points(FileReport& r) {
+    const auto b = bounds_of(r);
+    if (!b) return;
+    const double farthest = std::max({std::fabs(b->min.x), std::fabs(b->min.y), std::fabs(b->min.z),
+                                      std::fabs(b->max.x), std::fabs(b->max.y), std::fabs(b->max.z)});
+    const double unit = r.info.metres_per_unit > 0 ? r.info.metres_per_unit : 1;
+    if (!(farthest * unit <= kMaxWorld_m))
+        r.info.notes.push_back(
+            "coordinates reach " + format_number(farthest) +
+            ", which is not on Earth: build refuses this file (--salvage leaves such points out)");
+}
+
 /// Headers are not always right about where the points are.
 void compare_bounds(FileReport& r) {
     const Bounds& h = r.info.bounds;
@@ -397,12 +416,13 @@ FileReport look_at(const InputSource& source, const ReadOptions& read, const Opt
                       {},
                       !o.header_only};
     if (report.info.points == 0) report.info.notes.push_back("the file holds no points");
-    if (report.read) report.contents = read_contents(*file, cancel);
+    const Contents& c = report.contents;
+    if (report.read) report.contents = read_contents(*file, trajectory ? &*trajectory : nullptr, cancel);
     compare_bounds(report);
-    if (trajectory && report.contents.time_begin_s <= report.contents.time_end_s)
-        if (const auto gap = not_covered(report.name, report.contents.time_begin_s,
-                                         report.contents.time_end_s, *trajectory))
-            report.info.notes.push_back(*gap);
+    look_for_far_points(report);
+    if (c.not_covered > 0)
+        report.info.notes.push_back(
+            not_covered_text({c.not_covered, c.points, c.time_begin_s, c.time_end_s}, *trajectory));
     return report;
 }
 
@@ -458,6 +478,7 @@ std::string pages(const std::vector<FileReport>& reports, const FileReport& all,
 void run(const Options& o, Context& context) {
     if (o.inputs.empty() && o.trajectory.empty())
         throw UsageError("info needs files to look at, or a --trajectory");
+    o.flags.read_options();  // flags that make no sense are said before anything is read
     std::optional<Trajectory> trajectory;
     if (!o.trajectory.empty()) trajectory = read_trajectory(o.trajectory, o.trajectory_flags.options());
     std::vector<InputSource> sources;

@@ -15,6 +15,7 @@ namespace {
 
 struct PackFlags {
     std::string city, file;
+    bool overwrite = false;
 };
 
 void show(Context& context, const tiling::PackReport& report) {
@@ -31,9 +32,11 @@ void add_pack(CLI::App& app, Context& context) {
     verb.fallthrough();
     verb.add_option("city", flags->city, "directory of the city")->required();
     verb.add_option("file", flags->file, "file to write")->required();
+    verb.add_flag("--overwrite", flags->overwrite, "replace the file if it is a packed city");
     verb.footer("Example: citysplat pack city city.pack");
     verb.callback([flags, &context] {
-        show(context, tiling::pack_city(flags->city, flags->file, context.cancel(), context.progress()));
+        show(context, tiling::pack_city(flags->city, flags->file, context.cancel(), context.progress(),
+                                        {.overwrite = flags->overwrite}));
     });
 }
 
@@ -45,6 +48,7 @@ void add_unpack(CLI::App& app, Context& context) {
     verb.add_option("city", flags->city, "directory to create")->required();
     verb.footer("Example: citysplat unpack city.pack city");
     verb.callback([flags, &context] {
+        require_file(flags->file);
         show(context, tiling::unpack_city(flags->file, flags->city, context.cancel(), context.progress()));
     });
 }

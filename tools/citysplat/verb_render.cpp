@@ -1,5 +1,6 @@
 #include "citysplat/context.hpp"
 #include "citysplat/input_flags.hpp"
+#include "citysplat/number_flags.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
@@ -12,10 +13,11 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include <cstdio>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace citysplat::cli {
@@ -37,9 +39,14 @@ struct RenderFlags {
 
 Vec3d vec(const std::vector<double>& v) { return {v[0], v[1], v[2]}; }
 
-/// x,y,z[,yaw[,pitch[,roll]]]: positive pitch looks up.
-Pose pose_from(const std::vector<double>& v) {
-    const auto angle = [&](std::size_t i) { return i < v.size() ? v[i] * kRadPerDeg : 0.0; };
+/// x,y,z[,yaw[,pitch[,roll]]]: positive pitch looks up. `flag` is where they come from.
+Pose pose_from(const std::vector<double>& v, const char* flag) {
+    const auto angle = [&](std::size_t i) {
+        if (i < v.size() && !ranges::kAngle_deg.contains(v[i]))
+            throw UsageError(std::string(flag) + ": the angle " + format_number(v[i]) + " is not a number " +
+                             ranges::kAngle_deg.text());
+        return i < v.size() ? v[i] * kRadPerDeg : 0.0;
+    };
     return {vec(v), from_yaw_pitch_roll(angle(3), -angle(4), angle(5))};
 }
 
@@ -56,13 +63,13 @@ Pose along(const RenderFlags& f) {
     }
     std::vector<double> offset = f.offset;
     offset.resize(6, 0.0);
-    return *trajectory.at(t) * pose_from(offset);
+    return *trajectory.at(t) * pose_from(offset, "--offset");
 }
 
 Pose camera_pose(const RenderFlags& f) {
     const int ways = !f.pose.empty() + !f.eye.empty() + !f.trajectory.empty();
     if (ways != 1) throw UsageError("render needs one of --pose, --eye with --look-at, or --along");
-    if (!f.pose.empty()) return pose_from(f.pose);
+    if (!f.pose.empty()) return pose_from(f.pose, "--pose");
     if (!f.trajectory.empty()) return along(f);
     if (f.look_at.empty()) throw UsageError("--eye needs --look-at");
     return Camera::look_at(vec(f.eye), vec(f.look_at));
@@ -72,11 +79,32 @@ Camera camera_from(const RenderFlags& f) {
     Camera camera;
     camera.world_from_camera = camera_pose(f);
     camera.horizontal_fov_rad = f.fov_deg * kRadPerDeg;
-    char extra;
-    if (std::sscanf(f.size.c_str(), "%dx%d%c", &camera.width, &camera.height, &extra) != 2 ||
-        camera.width < 1 || camera.height < 1 || camera.width > 32768 || camera.height > 32768)
-        throw UsageError("--size " + f.size + " is not of the form WIDTHxHEIGHT, up to 32768");
+    const std::size_t cross = std::min(f.size.find('x'), f.size.size());
+    const auto width = parse_whole<int>(std::string_view(f.size).substr(0, cross));
+    const auto height = parse_whole<int>(std::string_view(f.size).substr(std::min(cross + 1, f.size.size())));
+    constexpr int kMostPixels = 32768;
+    if (!width || !height || *width < 1 || *height < 1 || *width > kMostPixels || *height > kMostPixels)
+        throw UsageError("--size " + f.size + " is not of the form WIDTHxHEIGHT, from 1x1 to 32768x32768");
+    camera.width = *width;
+    camera.height = *height;
     return camera;
+}
+
+/// What a picture takes while it is made and encoded.
+void check_memory(const Camera& camera, std::uint64_t budget_bytes) {
+    constexpr std::uint64_t kBytesPerPixel = 24;
+    const std::uint64_t bytes =
+        kBytesPerPixel * static_cast<std::uint64_t>(camera.width) * static_cast<std::uint64_t>(camera.height);
+    if (bytes > budget_bytes)
+        throw UsageError("a picture of " + std::to_string(camera.width) + "x" +
+                         std::to_string(camera.height) + " takes " + format_bytes(bytes) +
+                         "; lower --size or raise --memory (now " + format_bytes(budget_bytes) + ")");
+}
+
+void check_is_png(const std::string& name) {
+    std::string extension = std::filesystem::path(name).extension().string();
+    for (char& c : extension) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    if (extension != ".png") throw UsageError("--out " + name + ": pictures are PNG; name a .png file");
 }
 
 std::vector<std::filesystem::path> clouds_of(const std::vector<std::string>& inputs) {
@@ -87,7 +115,9 @@ std::vector<std::filesystem::path> clouds_of(const std::vector<std::string>& inp
 
 void run(Context& context, RenderFlags f) {
     const Stopwatch watch;
+    check_is_png(f.out);
     const Camera camera = camera_from(f);
+    check_memory(camera, context.memory_bytes());
     f.options.shade = sim::shade_from(f.shade);
     f.options.edges = !f.no_edges;
     f.options.budget_bytes = parse_bytes(f.resident, "--resident");
@@ -127,33 +157,42 @@ void add_render(CLI::App& app, Context& context) {
     verb.add_option("--pose", f.pose,
                     "camera: x,y,z[,yaw[,pitch[,roll]]], metres and degrees; yaw 0 looks east")
         ->delimiter(',')
-        ->expected(3, 6);
-    verb.add_option("--eye", f.eye, "camera position x,y,z, with --look-at")->delimiter(',')->expected(3);
-    verb.add_option("--look-at", f.look_at, "what the camera looks at, x,y,z")->delimiter(',')->expected(3);
+        ->expected(3, 6)
+        ->check(in_range(ranges::kPosition_m));
+    verb.add_option("--eye", f.eye, "camera position x,y,z, with --look-at")
+        ->delimiter(',')
+        ->expected(3)
+        ->check(in_range(ranges::kPosition_m));
+    verb.add_option("--look-at", f.look_at, "what the camera looks at, x,y,z")
+        ->delimiter(',')
+        ->expected(3)
+        ->check(in_range(ranges::kPosition_m));
     verb.add_option("--along", f.trajectory, "camera on this trajectory, see --time and --offset");
     f.how.add_to(verb);
     verb.add_option("--time", f.time_s, "with --along: time in seconds, or share of the way from 0 to 1")
+        ->check(in_range(ranges::kTime_s))
         ->capture_default_str();
     verb.add_option("--offset", f.offset, "with --along: x,y,z[,yaw[,pitch[,roll]]] in the vehicle's frame")
         ->delimiter(',')
-        ->expected(3, 6);
+        ->expected(3, 6)
+        ->check(in_range(ranges::kLever_m));
     verb.add_option("--fov", f.fov_deg, "horizontal field of view")
-        ->check(CLI::Range(1.0, 170.0))
+        ->check(in_range({1, 170, "degrees"}))
         ->capture_default_str()
         ->type_name("DEG");
     verb.add_option("--shade", f.shade, "class, normal, height, intensity, range or splat")
         ->capture_default_str();
     verb.add_option("--samples", f.options.samples, "rays per pixel and axis; 1: no anti-aliasing")
-        ->check(CLI::Range(1, 8))
+        ->check(whole_from(1, 8))
         ->capture_default_str();
     verb.add_flag("--no-edges", f.no_edges, "do not darken depth edges");
     verb.add_option("--far", f.options.far_m, "farthest distance seen")
-        ->check(CLI::Range(1.0, 10000.0))
+        ->check(in_range({1, 10000, "m"}))
         ->capture_default_str()
         ->type_name("M");
     verb.add_option("--resident", f.resident, "memory for tiles")->capture_default_str()->type_name("SIZE");
     verb.add_option("--point-size", f.point_px, "pixels of a point, for cloud files")
-        ->check(CLI::Range(1, 64))
+        ->check(whole_from(1, 64))
         ->capture_default_str();
     verb.add_option("--classes", f.classes, "class map with the colours, for cloud files")
         ->capture_default_str();

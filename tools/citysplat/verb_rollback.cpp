@@ -1,10 +1,12 @@
 #include "citysplat/context.hpp"
+#include "citysplat/number_flags.hpp"
 #include "citysplat/verbs.hpp"
 #include "tiling/city_care.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,7 +22,9 @@ void add_rollback(CLI::App& app, Context& context) {
     CLI::App& verb = *app.add_subcommand("rollback", "make an earlier generation the current one again");
     verb.fallthrough();
     verb.add_option("city", flags->city, "directory of the city")->required();
-    verb.add_option("generation", flags->generation, "its number (default: the one before the latest)");
+    verb.add_option("generation", flags->generation, "its number (default: the one before the latest)")
+        ->check(whole_from(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
+        ->type_name("N");
     verb.footer(
         "Example: citysplat rollback city 12\n"
         "The old content becomes a new generation; nothing is lost. The next build reads inputs that have\n"

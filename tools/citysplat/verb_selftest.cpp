@@ -1,9 +1,11 @@
 #include "citysplat/context.hpp"
+#include "citysplat/number_flags.hpp"
 #include "citysplat/tracer_agreement.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/class_map.hpp"
 #include "core/error.hpp"
+#include "core/file.hpp"
 #include "core/formats/point_file.hpp"
 #include "core/formats/trajectory_file.hpp"
 #include "core/trajectory.hpp"
@@ -46,8 +48,8 @@ constexpr float kGap_m = 0.1f;
 class ScratchDirectory {
   public:
     ScratchDirectory() {
-        std::string pattern = (fs::temp_directory_path() / "citysplat-selftest-XXXXXX").string();
-        if (!::mkdtemp(pattern.data())) throw IoError("cannot make a directory like " + pattern);
+        std::string pattern = (scratch_root() / "citysplat-selftest-XXXXXX").string();
+        if (!::mkdtemp(pattern.data())) throw_errno("cannot make a directory like", pattern);
         path_ = pattern;
     }
     ~ScratchDirectory() {
@@ -210,11 +212,11 @@ void add_selftest(CLI::App& app, Context& context) {
         ->check(CLI::IsMember({"auto", "cpu", "gpu"}))
         ->capture_default_str();
     verb.add_option("--length", flags->length_m, "length of the drive through the city")
-        ->check(CLI::Range(20.0, 1000.0))
+        ->check(in_range({20, 1000, "m"}))
         ->capture_default_str()
         ->type_name("M");
     verb.add_option("--scans", flags->scans, "HDL-64E scans to compare (144 000 rays each)")
-        ->check(CLI::Range(1, 10000))
+        ->check(whole_from(1, 10000))
         ->capture_default_str()
         ->type_name("N");
     verb.footer(

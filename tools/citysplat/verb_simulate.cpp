@@ -1,5 +1,6 @@
 #include "citysplat/context.hpp"
 #include "citysplat/input_flags.hpp"
+#include "citysplat/number_flags.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
@@ -13,6 +14,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,7 +29,7 @@ struct SimulateFlags {
     std::vector<double> offset_m, mount_m, mount_deg;
     sim::ScenarioSensor one;
     std::uint64_t seed = 1;
-    bool allow_missing = false, no_scans = false;
+    bool allow_missing = false, no_scans = false, overwrite = false;
     TrajectoryFlags how;
 };
 
@@ -56,6 +58,7 @@ nlohmann::json to_json(const std::string& name, const sim::SimulationReport& rep
             {"hits", report.hits},
             {"dropped", report.dropped},
             {"missing", report.missing},
+            {"scans_outside", report.scans_outside},
             {"seconds", report.seconds},
             {"rays_per_second", static_cast<double>(report.rays) / report.seconds},
             {"tiles_in_reach", report.tiles_in_reach},
@@ -80,9 +83,6 @@ void say_report(Context& context, const std::string& name, const sim::Simulation
                   format_bytes(r.cache.peak_bytes).c_str(),
                   r.cache.load_s > 0 ? 100 * (1 - std::min(1.0, r.cache.wait_s / r.cache.load_s)) : 100.0);
     context.say(line);
-    if (r.missing > 0)
-        context.warn(name + ": " + format_count(r.missing) +
-                     " rays crossed tiles that could not be loaded and are marked as missing");
 }
 
 void run(Context& context, const SimulateFlags& flags) {
@@ -97,14 +97,20 @@ void run(Context& context, const SimulateFlags& flags) {
     options.cache.prefetch = flags.prefetch == "on";
     options.cache.allow_missing = flags.allow_missing;
 
-    const Stopwatch watch;
-    Hasher digest;
-    nlohmann::json parts = nlohmann::json::array();
-    sim::SimulationReport total;
     for (sim::ScenarioSensor& sensor : scenario.sensors) {
         sensor.output.directory = flags.out;
         if (scenario.sensors.size() > 1) sensor.output.directory /= sensor.name;
         sensor.output.crs = city.crs();
+        sensor.output.overwrite = flags.overwrite;
+        sensor.output.planned_scans = sim::scan_times(sensor.run, trajectory, sensor.schedule).size();
+        sim::RunDirectory::check(sensor.output.directory, flags.overwrite);
+    }
+    const Stopwatch watch;
+    Hasher digest;
+    std::vector<std::string> warnings;
+    nlohmann::json parts = nlohmann::json::array();
+    sim::SimulationReport total;
+    for (sim::ScenarioSensor& sensor : scenario.sensors) {
         options.schedule = sensor.schedule;
         sim::ScanWriter writer(sensor.output);
         const sim::SimulationReport report =
@@ -113,6 +119,10 @@ void run(Context& context, const SimulateFlags& flags) {
         writer.finish();
         const std::string name = sensor.name.empty() ? sensor.run.sensor.id : sensor.name;
         say_report(context, name, report);
+        for (const std::string& warning : sim::warnings_of(report, sensor.run.sensor)) {
+            warnings.push_back(name + ": " + warning);
+            context.warn(warnings.back());
+        }
         parts.push_back(to_json(name, report));
         digest.hash(report.digest);
         total.scans += report.scans, total.rays += report.rays, total.hits += report.hits;
@@ -134,6 +144,7 @@ void run(Context& context, const SimulateFlags& flags) {
          {"resident_peak_bytes", total.cache.peak_bytes},
          {"peak_rss_bytes", peak_rss_bytes()},
          {"backend", backend.name},
+         {"warnings", warnings},
          {"digest", parts.size() == 1 ? parts[0]["digest"].get<std::string>() : digest.finish().hex()}});
     if (parts.size() > 1) result["sensors"] = parts;
     context.result(result, flags.out + ": " + format_count(total.scans) + " scans, digest " +
@@ -153,6 +164,7 @@ void add_output_flags(CLI::App& verb, SimulateFlags& f) {
     verb.add_flag("--keep-misses", output.keep_all, "write rays without return too, with their status");
     verb.add_flag("--accumulate", output.accumulate, "also write all returns into one cloud");
     verb.add_flag("--no-scans", f.no_scans, "no files for single scans");
+    verb.add_flag("--overwrite", f.overwrite, "replace the scans of another run in that directory");
 }
 
 void add_sensor_flags(CLI::App& verb, SimulateFlags& f) {
@@ -160,30 +172,39 @@ void add_sensor_flags(CLI::App& verb, SimulateFlags& f) {
         ->capture_default_str();
     verb.add_option("--mount", f.mount_m, "lever arm of the sensor on the vehicle, x,y,z in metres")
         ->delimiter(',')
-        ->expected(3);
+        ->expected(3)
+        ->check(in_range(ranges::kLever_m));
     verb.add_option("--mount-angles", f.mount_deg, "yaw,pitch,roll of the sensor on the vehicle, degrees")
         ->delimiter(',')
-        ->expected(3);
+        ->expected(3)
+        ->check(in_range(ranges::kAngle_deg));
     verb.add_option("--offset", f.offset_m, "moves the sensor in the vehicle's frame, x,y,z in metres")
         ->delimiter(',')
-        ->expected(3);
+        ->expected(3)
+        ->check(in_range(ranges::kLever_m));
     verb.add_option("--rate", f.one.schedule.rate_hz, "scans per second (default: the sensor's)")
-        ->check(CLI::PositiveNumber)
+        ->check(in_range(ranges::kScanRate_hz))
         ->type_name("HZ");
-    verb.add_option("--from", f.one.schedule.from_s, "time of the first scan")->type_name("S");
-    verb.add_option("--to", f.one.schedule.to_s, "no scan begins after this time")->type_name("S");
+    verb.add_option("--from", f.one.schedule.from_s, "time of the first scan")
+        ->check(in_range(ranges::kTime_s))
+        ->type_name("S");
+    verb.add_option("--to", f.one.schedule.to_s, "no scan begins after this time")
+        ->check(in_range(ranges::kTime_s))
+        ->type_name("S");
     verb.add_option("--hits", f.one.run.hits, "average up to D hits of one surface (AdaSplats uses 5)")
-        ->check(CLI::Range(1, sim::kMaxHits))
+        ->check(whole_from(1, static_cast<int>(sim::kMaxHits)))
         ->capture_default_str()
         ->type_name("D");
     verb.add_option("--gap", f.one.run.gap_m, "greatest distance between hits of one surface")
-        ->check(CLI::PositiveNumber)
+        ->check(in_range(ranges::kGap_m))
         ->capture_default_str()
         ->type_name("M");
     verb.add_option("--noise", f.noise, "error and drop model of the sensor")
         ->check(CLI::IsMember({"on", "off"}))
         ->capture_default_str();
-    verb.add_option("--seed", f.seed, "of the random numbers")->capture_default_str();
+    verb.add_option("--seed", f.seed, "of the random numbers")
+        ->check(whole_from(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()))
+        ->capture_default_str();
 }
 
 }  // namespace

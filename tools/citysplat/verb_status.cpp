@@ -2,6 +2,7 @@
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
+#include "core/printable.hpp"
 #include "tiling/catalog.hpp"
 #include "tiling/city_paths.hpp"
 
@@ -53,7 +54,8 @@ json status_json(tiling::Catalog& catalog, const tiling::GenerationRow& g) {
     json status = generation_json(g);
     status["tile_size_m"] = g.tile_size_m;
     status["crs"] = g.crs;
-    status["parameters"] = json::parse(g.parameters, nullptr, false);
+    json parameters = json::parse(g.parameters, nullptr, false);
+    status["parameters"] = parameters.is_discarded() ? json(as_utf8(g.parameters)) : parameters;
     status["calibration"] = {{"mean_radius_m", g.calibration.mean_radius_m},
                              {"mean_error_m", g.calibration.mean_error_m},
                              {"mean_density", g.calibration.mean_density},

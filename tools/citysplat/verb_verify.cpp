@@ -16,7 +16,7 @@ namespace {
 
 struct VerifyFlags {
     std::string city;
-    bool deep = false;
+    bool deep = false, set_aside = false;
 };
 
 void run(Context& context, const VerifyFlags& flags) {
@@ -25,20 +25,28 @@ void run(Context& context, const VerifyFlags& flags) {
     for (const auto& damage : report.corrupt) {
         corrupt.push_back(
             {{"what", damage.what}, {"object", damage.object.hex()}, {"problem", damage.problem}});
-        context.warn(damage.what + ": " + damage.problem + " (object " + damage.object.hex() + ")");
+        context.warn(damage.what + ": " + damage.problem +
+                     (damage.object == Hash128{} ? "" : " (object " + damage.object.hex() + ")"));
     }
+    for (const std::string& note : report.notes) context.warn(note);
+    const std::uint64_t set_aside =
+        flags.set_aside ? tiling::set_damaged_aside(flags.city, report.corrupt, context.cancel()) : 0;
     context.result({{"checked", report.checked},
                     {"checked_bytes", report.checked_bytes},
                     {"deep", flags.deep},
                     {"corrupt", corrupt},
-                    {"set_aside", report.set_aside}},
+                    {"notes", report.notes},
+                    {"set_aside", set_aside}},
                    format_count(report.checked) + " objects checked, " + format_count(report.corrupt.size()) +
                        " damaged\n");
-    if (!report.corrupt.empty())
-        throw CorruptionError(flags.city + " has damaged objects; " +
-                              (report.set_aside
-                                   ? "they were taken out, the next citysplat build makes them again"
-                                   : "run verify again when the city can be written and nobody builds"));
+    if (report.corrupt.empty()) return;
+    throw CorruptionError(
+        flags.city + " is damaged; " +
+        (flags.set_aside
+             ? format_count(set_aside) + " objects were set aside, the next citysplat build makes them again"
+             : std::string(
+                   "citysplat verify --set-aside moves what can be made again out of the way, and the "
+                   "next build makes it; citysplat repair rebuilds the catalog")));
 }
 
 }  // namespace
@@ -48,8 +56,12 @@ void add_verify(CLI::App& app, Context& context) {
     CLI::App& verb = *app.add_subcommand("verify", "check the integrity of a city");
     verb.fallthrough();
     verb.add_option("city", flags->city, "directory of the city")->required();
-    verb.add_flag("--deep", flags->deep, "read and check every byte, not only names and sizes");
-    verb.footer("Example: citysplat verify city --deep\nThe next build repairs what verify finds damaged.");
+    verb.add_flag("--deep", flags->deep, "read and check every byte and every row, not only names and sizes");
+    verb.add_flag("--set-aside", flags->set_aside,
+                  "move damaged objects that can be made again to damaged/, for the next build");
+    verb.footer(
+        "Example: citysplat verify city --deep\n"
+        "Without --set-aside nothing is changed. Nothing is ever deleted.");
     verb.callback([flags, &context] { run(context, *flags); });
 }
 

@@ -1,10 +1,12 @@
 #include "core/formats/crs.hpp"
 
 #include "core/error.hpp"
+#include "core/formats/known_crs.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <vector>
 
@@ -12,7 +14,8 @@ namespace citysplat::formats {
 
 namespace {
 
-/// WKT is a tree of KEYWORD[argument, …]; arguments are nodes, strings or bare words.
+/// WKT is a tree of KEYWORD[argument, …]; arguments are nodes, strings or bare words. PROJ wants it complete;
+/// many files have less, which still tells the unit.
 struct WktNode {
     std::string keyword;  ///< upper case; empty for a string or word
     std::string value;    ///< of a string or word
@@ -158,16 +161,53 @@ std::string factor_text(double metres) {
 
 }  // namespace
 
+namespace {
+
+void take_known(const KnownCrs& known, Crs& crs) {
+    crs.name = known.name;
+    crs.epsg = known.epsg;
+    crs.geographic = known.geographic;
+    crs.unit = known.unit;
+    crs.metres_per_unit = known.metres_per_unit;
+    // Heights that are not spoken of are in the unit of the plane.
+    crs.vertical_metres_per_unit =
+        known.vertical_metres_per_unit.value_or(known.metres_per_unit > 0 ? known.metres_per_unit : 1);
+}
+
+}  // namespace
+
 Crs crs_from_wkt(std::string_view wkt) {
     while (!wkt.empty() && (wkt.back() == '\0' || wkt.back() == '\n' || wkt.back() == ' '))
         wkt.remove_suffix(1);
     Crs crs;
     crs.text = std::string(wkt);
     if (wkt.empty()) return crs;
+    if (const auto known = known_crs(crs.text); known && !known->heights_only) {
+        take_known(*known, crs);
+        return crs;
+    }
     bool found = false;
     if (const auto root = WktParser(wkt).parse()) take_system(*root, crs, found);
     if (!found)
         crs.notes.push_back("the coordinate system is not readable WKT; its unit is taken to be metres");
+    return crs;
+}
+
+Crs crs_from_epsg(int code) {
+    Crs crs;
+    crs.epsg = code;
+    crs.text = crs.name = "EPSG:" + std::to_string(code);
+    const auto known = known_crs(crs.text);
+    if (known && !known->heights_only) {
+        const std::string text = crs.text;
+        take_known(*known, crs);
+        crs.text = text;
+    } else {
+        crs.notes.push_back(
+            crs.text +
+            (known ? " is a system of heights only" : " is not in PROJ's database of coordinate systems") +
+            "; its unit is taken to be metres");
+    }
     return crs;
 }
 
@@ -176,9 +216,8 @@ Crs crs_from_text(std::string_view text) {
         const auto code = parse_number(text.substr(5));
         if (!code || *code < 1 || *code > 999999 || *code != std::floor(*code))
             throw UsageError("\"" + std::string(text) + "\" is not an EPSG code");
-        Crs crs;
-        crs.epsg = static_cast<int>(*code);
-        crs.text = crs.name = "EPSG:" + std::to_string(crs.epsg);
+        Crs crs = crs_from_epsg(static_cast<int>(*code));
+        if (!crs.notes.empty()) throw UsageError(crs.notes.front());
         return crs;
     }
     const auto root = WktParser(text).parse();
@@ -188,26 +227,15 @@ Crs crs_from_text(std::string_view text) {
     return crs_from_wkt(text);
 }
 
-std::pair<std::string, double> linear_unit(std::uint32_t epsg) {
-    switch (epsg) {
-        case 9001:
-            return {"metre", 1.0};
-        case 9002:
-            return {"foot", 0.3048};
-        case 9003:
-            return {"US survey foot", 1200.0 / 3937.0};
-        case 9005:
-            return {"Clarke's foot", 0.3047972654};
-        case 9036:
-            return {"kilometre", 1000.0};
-        default:
-            return {"unit " + std::to_string(epsg), 0.0};
-    }
+std::string Crs::label() const {
+    const std::string code = epsg ? "EPSG:" + std::to_string(epsg) : std::string();
+    if (name.empty()) return code.empty() ? text.substr(0, 60) : code;
+    return code.empty() || name == code ? name : name + " (" + code + ")";
 }
 
 void Crs::describe(PointFileInfo& info) const {
     info.crs = text;
-    info.crs_name = name.empty() && epsg ? "EPSG:" + std::to_string(epsg) : name;
+    info.crs_name = text.empty() ? name : label();
     info.unit = unit;
     info.metres_per_unit = metres_per_unit;
     info.vertical_metres_per_unit = vertical_metres_per_unit;
@@ -217,26 +245,23 @@ void Crs::describe(PointFileInfo& info) const {
 void Crs::assign(const ReadOptions& options, const std::string& file_name) {
     if (options.crs.empty()) return;
     Crs wanted = crs_from_text(options.crs);
-    const bool same = text == wanted.text || (epsg != 0 && epsg == wanted.epsg);
-    if (!text.empty() && !same && (epsg == 0 || wanted.epsg == 0 || epsg != wanted.epsg))
-        throw InputError(file_name + ": the file is in " + (name.empty() ? text.substr(0, 60) : name) +
-                         ", which contradicts the assigned " + wanted.name);
-    if (text.empty()) {
-        if (wanted.epsg && wanted.text == wanted.name) {  // a bare code says nothing of the unit
-            wanted.unit = unit;
-            wanted.metres_per_unit = metres_per_unit;
-            wanted.vertical_metres_per_unit = vertical_metres_per_unit;
-        }
-        wanted.notes = notes;
-        *this = std::move(wanted);
-    }
+    if (!text.empty() && !same_crs(text, wanted.text))
+        throw InputError(file_name + ": the file is in " + label() + ", which contradicts the assigned " +
+                         wanted.label());
+    if (!text.empty()) return;
+    if (metres_per_unit != 1 && metres_per_unit != wanted.metres_per_unit)
+        throw InputError(file_name + ": coordinates are in " + unit + ", which contradicts the assigned " +
+                         wanted.label());
+    wanted.notes = notes;
+    *this = std::move(wanted);
 }
 
 bool same_crs(const std::string& a, const std::string& b) {
     if (a == b) return true;
+    if (const auto same = same_known_crs(a, b)) return *same;
     const auto epsg = [](const std::string& text) {
         const bool code = text.starts_with("EPSG:") || text.starts_with("epsg:");
-        return code ? crs_from_text(text).epsg : crs_from_wkt(text).epsg;
+        return code ? std::atoi(text.c_str() + 5) : crs_from_wkt(text).epsg;
     };
     const int code = epsg(a);
     return code != 0 && code == epsg(b);

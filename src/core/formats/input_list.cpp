@@ -67,6 +67,7 @@ class Expander {
         if (depth >= kMaxListDepth)
             throw UsageError(list.string() + ": lists of lists of lists: does it name itself?");
         const std::string text = read_text_file(list);
+        bool names_nothing = true;
         for (std::size_t at = 0; at < text.size();) {
             const std::size_t end = std::min(text.find('\n', at), text.size());
             std::string line = text.substr(at, end - at);
@@ -74,8 +75,11 @@ class Expander {
             while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t'))
                 line.pop_back();
             line.erase(0, std::min(line.find_first_not_of(" \t"), line.size()));
-            if (!line.empty() && line[0] != '#') add(line, list.parent_path(), depth + 1);
+            if (line.empty() || line[0] == '#') continue;
+            add(line, list.parent_path(), depth + 1);
+            names_nothing = false;
         }
+        if (names_nothing) throw InputError(list.string() + ": this list names no inputs");
     }
 
     void add_pattern(const fs::path& pattern) {

@@ -2,6 +2,9 @@
 
 #include "core/error.hpp"
 #include "core/formats/bytes_le.hpp"
+#include "core/formats/known_crs.hpp"
+
+#include <cstdlib>
 
 namespace citysplat::formats {
 
@@ -93,39 +96,45 @@ GeoKeys read_geo_keys(const LasHeader& h, const LasVlr& directory, const std::st
     return keys;
 }
 
+/// Sets `metres` to the size of a unit that the keys name; one that nobody knows is noted.
+void take_unit(std::uint32_t epsg, Crs& crs, std::string& name, double& metres) {
+    if (const auto unit = known_length_unit(epsg)) {
+        name = unit->first;
+        metres = unit->second;
+    } else {
+        crs.notes.push_back("the GeoTIFF keys name no known unit of length (" + std::to_string(epsg) +
+                            "); metres are assumed");
+    }
+}
+
 Crs crs_from_keys(const GeoKeys& keys) {
-    Crs crs;
-    crs.name = keys.citation;
     const auto known = [](std::uint32_t code) { return code != 0 && code != kUserDefined; };
     const bool projected = keys.model == 1 || (keys.model == 0 && keys.projected != 0);
     const bool geographic = !projected && (keys.model == 2 || keys.model == 3 || keys.geographic != 0);
     const std::uint32_t code = projected ? keys.projected : geographic ? keys.geographic : 0;
-    if (known(code)) {
-        crs.epsg = static_cast<int>(code);
-        crs.text = "EPSG:" + std::to_string(code);
-    } else if (!keys.citation.empty()) {
+    Crs crs;
+    if (known(code))
+        crs = crs_from_epsg(static_cast<int>(code));
+    else if (!keys.citation.empty())
         crs.text = keys.citation;
-    } else if (projected || geographic) {
+    else if (projected || geographic)
         crs.text = "user-defined GeoTIFF system";
-    }
+    if (!keys.citation.empty()) crs.name = keys.citation;
     if (geographic) {
         crs.geographic = true;
         crs.unit = "degree";
         crs.metres_per_unit = 0;
     } else if (known(keys.linear_units)) {
-        const auto [name, metres] = linear_unit(keys.linear_units);
-        if (metres > 0) {
-            crs.unit = name;
-            crs.metres_per_unit = crs.vertical_metres_per_unit = metres;
-        } else {
-            crs.notes.push_back("the GeoTIFF keys name no known unit of length (" +
-                                std::to_string(keys.linear_units) + "); metres are assumed");
-        }
+        take_unit(keys.linear_units, crs, crs.unit, crs.metres_per_unit);
+        crs.vertical_metres_per_unit = crs.metres_per_unit;
     }
-    if (known(keys.vertical_units)) {
-        const auto [name, metres] = linear_unit(keys.vertical_units);
-        if (metres > 0) crs.vertical_metres_per_unit = metres;
-    }
+    std::string ignored;
+    if (known(keys.vertical_units))
+        take_unit(keys.vertical_units, crs, ignored, crs.vertical_metres_per_unit);
+    else if (known(keys.vertical))
+        if (const auto heights = known_crs("EPSG:" + std::to_string(keys.vertical));
+            heights && heights->heights_only)
+            crs.vertical_metres_per_unit = heights->metres_per_unit;
     return crs;
 }
 
@@ -143,15 +152,22 @@ Crs las_crs(const LasHeader& h, const std::string& file_name) {
     return crs;
 }
 
-LasCrsRecord las_crs_record(std::string_view crs) {
-    const int epsg = crs.starts_with("EPSG:") ? crs_from_text(crs).epsg : 0;
-    if (epsg == 0 || epsg >= kUserDefined) return {kWkt, std::string(crs) + '\0', true};
-    const auto code = static_cast<std::uint16_t>(epsg);
-    const std::uint16_t keys[]{1, 1, 0, 2, kModelType, 0, 1, 1, kProjected, 0, 1, code};
+std::optional<LasCrsRecord> las_crs_record(const std::string& crs) {
+    if (!crs.starts_with("EPSG:")) {
+        if (!crs_from_wkt(crs).notes.empty()) return std::nullopt;
+        return LasCrsRecord{kWkt, crs + '\0', true};
+    }
+    const int epsg = std::atoi(crs.c_str() + 5);
+    if (epsg <= 0 || epsg >= kUserDefined) {
+        const auto wkt = wkt_of_known_crs(crs);
+        return wkt ? std::optional(LasCrsRecord{kWkt, *wkt + '\0', true}) : std::nullopt;
+    }
+    const std::uint16_t keys[]{1, 1, 0,          2, kModelType, 0,
+                               1, 1, kProjected, 0, 1,          static_cast<std::uint16_t>(epsg)};
     std::string payload(sizeof keys, '\0');
     for (std::size_t i = 0; i < std::size(keys); ++i)
         store_le(reinterpret_cast<std::byte*>(payload.data()) + 2 * i, keys[i]);
-    return {kGeoKeys, std::move(payload), false};
+    return LasCrsRecord{kGeoKeys, std::move(payload), false};
 }
 
 }  // namespace citysplat::formats

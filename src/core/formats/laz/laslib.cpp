@@ -201,9 +201,8 @@ std::unique_ptr<PointFile> open_laslib(File file, LasHeader header, LasRecordDec
 
 void require_laz_writing() {}
 
-std::filesystem::path replace_by_laz(const std::filesystem::path& las) {
+void compress_las(const std::filesystem::path& las, const std::filesystem::path& laz) {
     silence();
-    const std::filesystem::path laz = std::filesystem::path(las).replace_extension(".laz");
     const File in(las, File::Mode::read);
     const LasHeader h = read_las_header(in, false);
     if (h.compressed) throw InputError(las.string() + ": is compressed already");
@@ -234,6 +233,11 @@ std::filesystem::path replace_by_laz(const std::filesystem::path& las) {
     }
     check(coder.done());
     check(std::fflush(out.get()) == 0);
+}
+
+std::filesystem::path replace_by_laz(const std::filesystem::path& las) {
+    const std::filesystem::path laz = std::filesystem::path(las).replace_extension(".laz");
+    compress_las(las, laz);
     std::filesystem::remove(las);
     return laz;
 }

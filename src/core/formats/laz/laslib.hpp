@@ -19,8 +19,11 @@ std::string laslib_advice();
 std::unique_ptr<PointFile> open_laslib(File file, LasHeader header, LasRecordDecoder decoder,
                                        PointFileInfo info, bool salvage);
 
-/// Writes the points, the header and the variable length records of a LAS file as LAZ beside it, and removes
-/// the LAS file. Returns the path of the LAZ file. Throws UnavailableError without LASlib.
+/// Writes the points, the header and the variable length records of a LAS file as LAZ into another one.
+/// Throws UnavailableError without LASlib.
+void compress_las(const std::filesystem::path& las, const std::filesystem::path& laz);
+/// The same beside the LAS file, which is removed. Returns the path of the LAZ file. Throws UnavailableError
+/// without LASlib.
 std::filesystem::path replace_by_laz(const std::filesystem::path& las);
 /// Throws UnavailableError when this build cannot write LAZ, before anything is made in vain.
 void require_laz_writing();

@@ -1,0 +1,324 @@
+#include "power/city_scenarios.hpp"
+
+#include "core/error.hpp"
+#include "core/file.hpp"
+#include "tiling/city_care.hpp"
+#include "tiling/city_reader.hpp"
+#include "tiling/pack.hpp"
+#include "tiling/shards.hpp"
+#include "tiling/toy_city.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <stdexcept>
+
+namespace citysplat::power {
+
+namespace fs = std::filesystem;
+using namespace tiling;
+
+namespace {
+
+const CancelToken kNoCancel;
+
+void pack(const fs::path& city, const fs::path& file) {
+    Progress progress;
+    pack_city(city, file, kNoCancel, progress, {.overwrite = true});
+}
+
+void unpack(const fs::path& file, const fs::path& city) {
+    Progress progress;
+    unpack_city(file, city, kNoCancel, progress);
+}
+
+/// What is in a pack, by unpacking it beside itself.
+std::optional<Published> packed(const fs::path& file) {
+    const fs::path city = file.string() + ".unpacked";
+    unpack(file, city);
+    auto result = published(city);
+    verify(city);
+    fs::remove_all(city);
+    return result;
+}
+
+/// What a command leaves that is killed when its last transaction is all but committed.
+DiskTree before_commit(const Scenario& scenario) {
+    const Recording recording = record(scenario);
+    std::size_t commit = recording.operations.size();
+    while (recording.operations[--commit].kind != OperationKind::remove ||
+           !recording.operations[commit].path.ends_with("-journal")) {
+    }
+    ModelDisk disk = recording.disk(NameModel::ordered);
+    for (std::size_t i = 0; i < commit; ++i) disk.apply(recording.operations[i]);
+    return disk.live();
+}
+
+/// The object of some tile of the second generation.
+Hash128 a_tile_of(const fs::path& city) {
+    Catalog catalog = Catalog::open_to_read(CityPaths(city).catalog());
+    for (const ProductRow& tile : catalog.tiles(2))
+        if (tile.object) return *tile.object;
+    throw std::logic_error("no tile has splats");
+}
+
+}  // namespace
+
+CityScenarios::CityScenarios() {
+    test::write_cloud(file_a_, test::street(1, 1000, 2000, 20, 1));
+    test::write_cloud(file_b_, test::street(2, 1010, 2000, 20, 1));
+    test::write_cloud(touched_, test::street(1, 1000, 2000, 20, 1));
+    make_bases();
+    add_builds();
+    add_repeated_builds();
+    add_shards();
+    add_care();
+    add_repairs();
+    add_packs();
+}
+
+const Scenario& CityScenarios::named(const std::string& name) const {
+    for (const Scenario& scenario : all_)
+        if (scenario.name == name) return scenario;
+    throw std::out_of_range("no scenario " + name);
+}
+
+/// a: one generation. ab: two. old: three, of which the last has other tiles. shards: a, and all shards.
+void CityScenarios::make_bases() {
+    const auto options = [this](std::int64_t tile_size_m, bool both) {
+        BuildOptions o = test::toy_options(both ? std::vector{file_a_, file_b_} : std::vector{file_a_});
+        o.tile_size_m = tile_size_m;
+        o.threads = 1;
+        return o;
+    };
+    digest_a_ = test::build_toy(dir_ / "a", options(16, false)).digest;
+    const auto copy = [this](const char* from, const char* to) {
+        fs::copy(dir_ / from, dir_ / to, fs::copy_options::recursive);
+    };
+    copy("a", "ab");
+    build(dir_ / "ab");
+    digest_ab_ = test::build_toy(dir_ / "clean", options(16, true)).digest;
+    test::build_toy(dir_ / "old", options(8, false));
+    test::build_toy(dir_ / "old", options(8, true));
+    test::build_toy(dir_ / "old", options(16, true));
+    copy("a", "shard");
+    build(dir_ / "shard", 1);
+    copy("shard", "shards");
+    build(dir_ / "shards", 2);
+    pack(dir_ / "a", dir_ / "a.pack");
+    pack(dir_ / "ab", dir_ / "ab.pack");
+    expect(published(dir_ / "ab") == Published{2, digest_ab_}, "the cities to begin with are wrong");
+}
+
+std::function<void(const fs::path&)> CityScenarios::copy_of(const std::string& base) const {
+    return [from = dir_ / base](const fs::path& root) {
+        fs::copy(from, root / "city", fs::copy_options::recursive);
+    };
+}
+
+void CityScenarios::build(const fs::path& city, std::optional<std::uint32_t> shard) const {
+    BuildOptions options = test::toy_options({file_a_, file_b_});
+    options.threads = 1;
+    if (shard) options.shard = Shard{*shard, 2};
+    const BuildReport report = test::build_toy(city, options);
+    expect(shard || digest_ab_ == Hash128{} || report.digest == digest_ab_,
+           "the build has another digest than a clean one");
+}
+
+void CityScenarios::add(Scenario scenario) {
+    scenario.foreign_files = {"notes.txt"};
+    if (scenario.promise.before)
+        for (const char* path :
+             {"notes.txt", "objects/notes.txt", "objects/00/notes.txt", "shards/notes.txt", "tmp/notes.txt"})
+            scenario.foreign_files.push_back(scenario.city + "/" + path);
+    if (!scenario.promise.next)
+        scenario.promise.next = [this, city = scenario.city](const fs::path& root, bool) {
+            build(root / city);
+        };
+    all_.push_back(std::move(scenario));
+}
+
+void CityScenarios::add_builds() {
+    const auto inputs = [this](const std::string& verb, const std::string& city) {
+        return std::vector<std::string>{verb, "ROOT/" + city, file_a_, file_b_};
+    };
+    add({.name = "first build",
+         .command = inputs("build", "city"),
+         .promise = {.after = Published{1, digest_ab_}}});
+    add({.name = "first build in new directories",
+         .city = "north/1/city",
+         .command = inputs("build", "north/1/city"),
+         .promise = {.after = Published{1, digest_ab_}}});
+    add({.name = "incremental build",
+         .command = inputs("build", "city"),
+         .prepare = copy_of("a"),
+         .promise = {.before = Published{1, digest_a_}, .after = Published{2, digest_ab_}}});
+}
+
+void CityScenarios::add_repeated_builds() {
+    // An object that a tile needs is gone before the build.
+    const Hash128 lost = a_tile_of(dir_ / "ab");
+    add({.name = "build after lost objects",
+         .is_repeatable = false,
+         .command = {"build", "ROOT/city"},
+         .prepare =
+             [this, lost](const fs::path& root) {
+                 copy_of("ab")(root);
+                 expect(fs::remove(CityPaths(root / "city").object(lost)), "no object to lose");
+             },
+         .promise = {.before = Published{2, digest_ab_}, .after = Published{3, digest_ab_}, .lost = {lost}}});
+
+    // The same bytes with another time: the build only notes the time.
+    const auto build_touched = [this](const fs::path& city) {
+        BuildOptions options = test::toy_options({touched_});
+        options.threads = 1;
+        return test::build_toy(city, options);
+    };
+    add({.name = "build after a touched input",
+         .command = {"build", "ROOT/city"},
+         .prepare =
+             [this, build_touched](const fs::path& root) {
+                 build_touched(root / "city");
+                 fs::last_write_time(touched_, fs::last_write_time(touched_) + std::chrono::hours(1));
+             },
+         .promise = {.before = Published{1, digest_a_},
+                     .after = Published{1, digest_a_},
+                     .next = [this, build_touched](const fs::path& root, bool done) {
+                         const BuildReport report = build_touched(root / "city");
+                         expect(report.digest == digest_a_, "another digest than that of a clean build");
+                         expect(!done || report.inputs_hashed == 0, "the noted time was undone");
+                     }}});
+}
+
+void CityScenarios::add_shards() {
+    const auto inputs = [this](const std::string& verb) {
+        return std::vector<std::string>{verb, "ROOT/city", file_a_, file_b_};
+    };
+    const auto publish = [this](const fs::path& city) {
+        expect(publish_shards(city).digest == digest_ab_, "shards have another digest than a clean build");
+    };
+    const Published a{1, digest_a_}, ab{2, digest_ab_};
+    add({.name = "shard 1 of 2",
+         .command = inputs("shard-1"),
+         .prepare = copy_of("a"),
+         .promise = {.before = a, .after = a, .next = [this, publish](const fs::path& root, bool done) {
+                         if (!done) build(root / "city", 1);
+                         build(root / "city", 2);
+                         publish(root / "city");
+                     }}});
+    add({.name = "shard 2 of 2",
+         .command = inputs("shard-2"),
+         .prepare = copy_of("shard"),
+         .promise = {.before = a, .after = a, .next = [this, publish](const fs::path& root, bool done) {
+                         if (!done) build(root / "city", 2);
+                         publish(root / "city");
+                     }}});
+    add({.name = "shard 1 of 2 of a new city",
+         .command = inputs("shard-1"),
+         .promise = {.next = [this, publish](const fs::path& root, bool done) {
+             if (!done) build(root / "city", 1);
+             build(root / "city", 2);
+             publish(root / "city");
+         }}});
+    add({.name = "publish",
+         .is_repeatable = false,
+         .command = {"publish", "ROOT/city"},
+         .prepare = copy_of("shards"),
+         .promise = {.before = a, .after = ab, .next = [this, publish](const fs::path& root, bool) {
+                         if (published(root / "city")->generation == 1) publish(root / "city");
+                         build(root / "city");
+                     }}});
+}
+
+void CityScenarios::add_care() {
+    const Published ab{2, digest_ab_};
+    const auto generations = [](const fs::path& city) {
+        return Catalog::open_to_read(CityPaths(city).catalog()).history().size();
+    };
+    add({.name = "gc",
+         .command = {"gc", "ROOT/city"},
+         .prepare = copy_of("old"),
+         .promise = {.before = Published{3, digest_ab_},
+                     .after = Published{3, digest_ab_},
+                     .also = [generations](const fs::path& root, bool done) {
+                         expect(!done || generations(root / "city") == 1, "forgotten generations are back");
+                     }}});
+    add({.name = "rollback",
+         .is_repeatable = false,
+         .command = {"rollback", "ROOT/city"},
+         .prepare = copy_of("ab"),
+         .promise = {.before = ab, .after = Published{3, digest_a_}}});
+}
+
+void CityScenarios::add_repairs() {
+    const Published ab{2, digest_ab_};
+    const auto has_both = [](const fs::path& root, bool) {
+        const fs::path catalog = CityPaths(root / "city").catalog();
+        expect(Catalog::open_to_read(catalog).history().size() == 2, "a generation is gone");
+    };
+    add({.name = "repair",
+         .command = {"repair", "ROOT/city"},
+         .prepare = copy_of("ab"),
+         .promise = {.before = ab, .after = ab, .also = has_both}});
+    add({.name = "repair beside a hot journal",
+         .command = {"repair", "ROOT/city"},
+         .prepare =
+             [this](const fs::path& root) { write_tree(before_commit(named("incremental build")), root); },
+         .promise = {.before = Published{1, digest_a_}, .after = ab}});
+    const Hash128 damaged = a_tile_of(dir_ / "ab");
+    for (const char* verb : {"repair", "set-aside"})
+        add({.name = std::string(verb) + " of a damaged object",
+             .command = {verb, "ROOT/city"},
+             .prepare =
+                 [this, damaged](const fs::path& root) {
+                     copy_of("ab")(root);
+                     std::ofstream(CityPaths(root / "city").object(damaged)) << "damaged";
+                 },
+             .promise = {.before = ab, .after = ab, .lost = {damaged}}});
+    add({.name = "repair without a catalog",
+         .command = {"repair", "ROOT/city"},
+         .prepare =
+             [this](const fs::path& root) {
+                 copy_of("ab")(root);
+                 fs::remove(CityPaths(root / "city").catalog());
+             },
+         .promise = {
+             .after = ab, .next = [this](const fs::path& root, bool) {
+                 if (!published(root / "city")) repair_city(root / "city", kNoCancel);
+                 expect(published(root / "city") == Published{2, digest_ab_}, "repair lost a generation");
+                 build(root / "city");
+             }}});
+}
+
+void CityScenarios::add_packs() {
+    const Published a{1, digest_a_}, ab{2, digest_ab_};
+    add({.name = "pack over an older pack",
+         .command = {"pack", "ROOT/city", "ROOT/city.pack"},
+         .prepare =
+             [this](const fs::path& root) {
+                 copy_of("ab")(root);
+                 fs::copy(dir_ / "a.pack", root / "city.pack");
+             },
+         .promise = {.before = ab,
+                     .after = ab,
+                     .next =
+                         [this, ab](const fs::path& root, bool) {
+                             pack(root / "city", root / "city.pack");
+                             expect(packed(root / "city.pack") == ab, "the next pack is another");
+                         },
+                     .also =
+                         [a, ab](const fs::path& root, bool done) {
+                             const auto found = packed(root / "city.pack");
+                             expect(found == ab || (found == a && !done),
+                                    "the pack is not the one it should be");
+                         }}});
+    add({.name = "unpack",
+         .city = "new/city",
+         .command = {"unpack", "ROOT/city.pack", "ROOT/new/city"},
+         .prepare = [this](const fs::path& root) { fs::copy(dir_ / "ab.pack", root / "city.pack"); },
+         .promise = {.after = ab, .next = [this](const fs::path& root, bool) {
+                         if (!published(root / "new/city")) unpack(root / "city.pack", root / "new/city");
+                         build(root / "new/city");
+                     }}});
+}
+
+}  // namespace citysplat::power
