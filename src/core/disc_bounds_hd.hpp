@@ -7,15 +7,15 @@
 
 namespace citysplat {
 
-/// Half extent of the axis-aligned box around a disc: r·sqrt(1 − n²) per axis, widened so that rounding in
-/// the box, in the traversal or in a slightly non-unit normal cannot lose a hit on the rim.
+/// Half extent of the axis-aligned box around a disc: r·sqrt(1 − n²) per axis, where 1 − n² is the sum of the
+/// other two squares (the difference has no digits left where n is near 1), widened so that rounding in the
+/// box or in a slightly non-unit normal cannot lose a part of the rim.
 CITYSPLAT_HD inline Vec3f disc_reach(Vec3f normal, float radius) {
     constexpr float kRelative = 1.00001f, kAbsolute_m = 1e-4f;
-    const auto axis = [radius](float n) {
-        const float inside = 1.0f - n * n;
-        return radius * std::sqrt(inside > 0 ? inside : 0.0f) * kRelative + kAbsolute_m;
+    const auto axis = [radius](float a, float b) {
+        return radius * std::sqrt(a * a + b * b) * kRelative + kAbsolute_m;
     };
-    return {axis(normal.x), axis(normal.y), axis(normal.z)};
+    return {axis(normal.y, normal.z), axis(normal.z, normal.x), axis(normal.x, normal.y)};
 }
 
 }  // namespace citysplat

@@ -6,8 +6,10 @@ namespace citysplat::sim {
 
 namespace {
 
-Backend cpu_backend(const std::string& why) {
-    Backend backend{"cpu", "", make_embree_tracer()};
+Backend cpu_backend(const std::string& why, float max_range_m) {
+    EmbreeOptions options;
+    options.max_range_m = max_range_m;
+    Backend backend{"cpu", "", make_embree_tracer(options)};
     backend.note = "backend: cpu, " + backend.tracer->name() + why;
     return backend;
 }
@@ -28,15 +30,15 @@ BackendChoice parse_backend(std::string_view text) {
     throw UsageError("--backend " + std::string(text) + " is not one of auto, cpu, gpu");
 }
 
-Backend make_backend(BackendChoice choice, const GpuOffer& gpu) {
-    if (choice == BackendChoice::cpu) return cpu_backend("");
+Backend make_backend(BackendChoice choice, const GpuOffer& gpu, float max_range_m) {
+    if (choice == BackendChoice::cpu) return cpu_backend("", max_range_m);
     try {
         return gpu_backend(gpu);
     } catch (const UnavailableError& e) {
         if (choice == BackendChoice::gpu)
             throw UnavailableError(std::string("--backend gpu: ") + e.what() +
                                    "; --backend cpu always works");
-        return cpu_backend(std::string(" (no gpu: ") + e.what() + ")");
+        return cpu_backend(std::string(" (no gpu: ") + e.what() + ")", max_range_m);
     }
 }
 

@@ -30,8 +30,8 @@ struct Backend {
     std::unique_ptr<Tracer> tracer;
 };
 
-/// The tracer to use. With `gpu`, throws UnavailableError with the reason when there is no usable one; with
-/// `automatic`, takes the CPU then and says why in the note.
-Backend make_backend(BackendChoice choice, const GpuOffer& gpu);
+/// The tracer to use, for rays up to `max_range_m`. With `gpu`, throws UnavailableError with the reason when
+/// there is no usable one; with `automatic`, takes the CPU then and says why in the note.
+Backend make_backend(BackendChoice choice, const GpuOffer& gpu, float max_range_m = kMaxRange_m);
 
 }  // namespace citysplat::sim

@@ -22,7 +22,7 @@
 /// reach front to back, each with the ray origins of local_origin(). That keeps the arithmetic independent of
 /// tiles, and loading or evicting one never touches what other threads are tracing.
 ///
-/// Embree only proposes: its boxes are wide enough (kHitSlack_m) that its traversal, which differs between
+/// Embree only proposes: its boxes are wide enough (hit_slack_m()) that its traversal, which differs between
 /// instruction sets but errs on the safe side in robust mode, cannot hide a disc that the disc test accepts.
 namespace citysplat::sim {
 
@@ -100,6 +100,7 @@ class EmbreeTile final : public TracerTile {
 
     std::shared_ptr<Device> device_;
     std::uint32_t per_leaf_;
+    float slack_m_;
     Vec3d origin_;
     Account account_;
     std::vector<TraceDisc> discs_;
@@ -159,8 +160,9 @@ void EmbreeTile::bounds(const RTCBoundsFunctionArguments* args) noexcept {
         high = {std::max(high.x, disc.centre.x + reach.x), std::max(high.y, disc.centre.y + reach.y),
                 std::max(high.z, disc.centre.z + reach.z)};
     }
-    *args->bounds_o = {low.x - kHitSlack_m,  low.y - kHitSlack_m,  low.z - kHitSlack_m,  0,
-                       high.x + kHitSlack_m, high.y + kHitSlack_m, high.z + kHitSlack_m, 0};
+    const float slack = tile.slack_m_;
+    *args->bounds_o = {low.x - slack,  low.y - slack,  low.z - slack,  0,
+                       high.x + slack, high.y + slack, high.z + slack, 0};
 }
 
 /// Embree's books for user geometry, measured: about 90 bytes a primitive, and more while it builds.
@@ -176,6 +178,7 @@ SplatColumns columns_of(const SplatTile& tile) {
 EmbreeTile::EmbreeTile(std::shared_ptr<Device> device, const SplatTile& tile, const EmbreeOptions& options)
     : device_(std::move(device)),
       per_leaf_(options.splats_per_leaf),
+      slack_m_(hit_slack_m(options.max_range_m)),
       origin_{static_cast<double>(tile.frame().x_m), static_cast<double>(tile.frame().y_m),
               static_cast<double>(tile.frame().z_m)},
       account_(*device_, tile.size() * kBytesPerSplat) {
@@ -189,7 +192,7 @@ EmbreeTile::EmbreeTile(std::shared_ptr<Device> device, const SplatTile& tile, co
             throw CorruptionError("splat " + std::to_string(i) + " has no radius or no normal");
         discs_.push_back(make_trace_disc(disc, columns.label[i]));
         facts_.push_back(facts_of(columns, i));
-        const float reach = disc.radius + 2 * kHitSlack_m;
+        const float reach = disc.radius + 2 * slack_m_;
         low = {std::min(low.x, disc.centre.x - reach), std::min(low.y, disc.centre.y - reach),
                std::min(low.z, disc.centre.z - reach)};
         high = {std::max(high.x, disc.centre.x + reach), std::max(high.y, disc.centre.y + reach),
@@ -352,6 +355,7 @@ class EmbreeTracer final : public Tracer {
     std::size_t batch_rays() const override { return 1024; }
 
     void closest(const TileSet& tiles, std::span<const Ray> rays, std::span<Hit> hits) const override {
+        refuse_longer_rays(rays);
         const auto& set = static_cast<const EmbreeTileSet&>(tiles);
         switch (width_) {
             case 16:
@@ -364,6 +368,7 @@ class EmbreeTracer final : public Tracer {
     }
     void nearest(const TileSet& tiles, std::span<const Ray> rays, std::uint32_t depth, float gap_m,
                  std::span<HitList> lists) const override {
+        refuse_longer_rays(rays);
         const auto& set = static_cast<const EmbreeTileSet&>(tiles);
         depth = std::clamp(depth, 1u, static_cast<std::uint32_t>(kMaxHits));
         switch (width_) {
@@ -377,6 +382,12 @@ class EmbreeTracer final : public Tracer {
     }
 
   private:
+    void refuse_longer_rays(std::span<const Ray> rays) const {
+        for (const Ray& ray : rays)
+            if (ray.t_max > options_.max_range_m)
+                throw InputError("a ray of " + std::to_string(ray.t_max) + " m: this tracer is made for " +
+                                 std::to_string(options_.max_range_m) + " m");
+    }
     PacketContext context() const {
         PacketContext context{};
         rtcInitIntersectContext(&context.embree);
@@ -469,6 +480,8 @@ void EmbreeTracer::nearest(const EmbreeTileSet& set, std::span<const Ray> rays, 
 std::unique_ptr<Tracer> make_embree_tracer(const EmbreeOptions& options) {
     if (options.splats_per_leaf < 1 || options.splats_per_leaf > 64)
         throw UsageError("splats_per_leaf must be from 1 to 64");
+    if (!(options.max_range_m > 0 && options.max_range_m <= kMaxRange_m))
+        throw UsageError("max_range_m must be above 0 and at most 10 000");
     return std::make_unique<EmbreeTracer>(options);
 }
 

@@ -69,11 +69,17 @@ CITYSPLAT_HD inline Vec3f local_origin(Vec3d lattice_origin, Vec3d frame_origin)
     return vec_cast<float>(lattice_origin - frame_origin);
 }
 
+/// Rays are at most this long; what a sensor file may ask for.
+inline constexpr float kMaxRange_m = 10000;
+
 /// A hit lies no farther than this outside its disc, whatever meets() rounds. With u = 2⁻²⁴ and the distance
 /// D of the disc, n·c errs by 3 u·D, n·d moves the plane's foot by as much again, the division by u·D, and
-/// direction · t by u·D along each axis: 9 u·D, 5.4 mm at 10 km. Boxes that are this much larger than their
-/// discs lose no hit if the traversal itself errs on the safe side.
-inline constexpr float kHitSlack_m = 6e-3f;
+/// direction · t by u·D along each axis: 9 u·D, 5.4 mm at 10 km. A box that is this much larger than its disc
+/// loses no hit if the traversal itself errs on the safe side; 0.1 mm is for the rounding of its corners.
+CITYSPLAT_HD constexpr float hit_slack_m(float range_m) {
+    constexpr float kLargestRadius_m = 8;
+    return 1e-4f + 9 * 0x1p-24f * (range_m + kLargestRadius_m);
+}
 
 /// Distance along the ray to the disc's plane, eq. 11, and whether it lies inside the disc, eq. 12. A ray in
 /// the plane gives an infinite or undefined t, which every comparison below refuses.

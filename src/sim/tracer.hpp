@@ -58,7 +58,8 @@ class Tracer {
     virtual std::size_t batch_rays() const = 0;
 
     /// Puts the first hit of each ray into `hits`, unless what is there (from other tiles) comes before it.
-    /// Start with Hit{}. Rays must be finite, with t_max up to 15 000 m.
+    /// Start with Hit{}. Throws InputError when a ray is not finite or
+    /// longer than the tracer is made for.
     virtual void closest(const TileSet& tiles, std::span<const Ray> rays, std::span<Hit> hits) const = 0;
     /// Merges the first `depth` hits of each ray into `lists`. Hits farther than (depth − 1)·`gap_m` behind a
     /// ray's first may be left out: they cannot belong to its surface. Start with HitList{}.
@@ -75,7 +76,8 @@ class Tracer {
 struct EmbreeOptions {
     std::string isa;   ///< "", or the widest instruction set Embree may use: "sse4.2", "avx2", …
     bool simd = true;  ///< false: the scalar disc test, for comparison
-    unsigned splats_per_leaf = 1;  ///< consecutive splats under one box of the hierarchy
+    unsigned splats_per_leaf = 1;     ///< consecutive splats under one box of the hierarchy
+    float max_range_m = kMaxRange_m;  ///< of rays; shorter ones can do with smaller boxes
 };
 std::unique_ptr<Tracer> make_embree_tracer(const EmbreeOptions& options = {});
 

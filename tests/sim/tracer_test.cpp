@@ -177,7 +177,7 @@ TEST_CASE("hits agree with double-precision geometry except on the rim itself") 
     CHECK(on_rim < rays.size() / 4);
 }
 
-TEST_CASE("SIMD and scalar code, leaf sizes and Embree's instruction sets give the same bits") {
+TEST_CASE("SIMD and scalar code, leaf and box sizes and Embree's instruction sets give the same bits") {
     const auto discs = random_discs(3000, 5);
     const MemoryCity city(discs, 16);
     const auto rays = random_rays(discs, 4001, 6);
@@ -185,7 +185,8 @@ TEST_CASE("SIMD and scalar code, leaf sizes and Embree's instruction sets give t
     const auto reference = closest(*reference_tracer, *load_all(*reference_tracer, city), rays);
     for (const EmbreeOptions& options :
          {EmbreeOptions{"", false, 4}, EmbreeOptions{"", true, 1}, EmbreeOptions{"", true, 9},
-          EmbreeOptions{"sse2", true, 4}, EmbreeOptions{"sse4.2", true, 2}, EmbreeOptions{"avx", true, 4}}) {
+          EmbreeOptions{"sse2", true, 4}, EmbreeOptions{"sse4.2", true, 2}, EmbreeOptions{"avx", true, 4},
+          EmbreeOptions{"", true, 1, 100}}) {
         const auto tracer = make_embree_tracer(options);
         CAPTURE(tracer->name(), options.isa, options.simd, options.splats_per_leaf);
         require_same(closest(*tracer, *load_all(*tracer, city), rays), reference);
@@ -266,7 +267,7 @@ TEST_CASE("a disc behind the ray, beyond its range or before t_min is not hit") 
     CHECK(hits[4].exists());
 }
 
-TEST_CASE("rays that are not finite and splats without radius are refused") {
+TEST_CASE("rays that are not finite or too long and splats without radius are refused") {
     const MemoryCity city({{{10, 10, 5}, {0, 0, 1}, 1.0}}, 16);
     const auto tracer = make_embree_tracer();
     const TileSetPtr set = load_all(*tracer, city);
@@ -276,6 +277,14 @@ TEST_CASE("rays that are not finite and splats without radius are refused") {
     Ray ray = make_ray({0, 0, 0}, {0, 0, 1});
     ray.direction.y = std::numeric_limits<float>::quiet_NaN();
     CHECK_THROWS_AS(tracer->closest(*set, std::vector{ray}, hit), InputError);
+    EmbreeOptions short_range;
+    short_range.max_range_m = 50;
+    const auto nearby = make_embree_tracer(short_range);
+    CHECK_THROWS_AS(
+        closest(*nearby, *load_all(*nearby, city), std::vector{make_ray({0, 0, 0}, {0, 0, 1}, 51)}),
+        InputError);
+    short_range.max_range_m = 10001;
+    CHECK_THROWS_AS(make_embree_tracer(short_range), UsageError);
     SplatTile empty_splat({0, 0, 0}, 1);
     CHECK_THROWS_AS(tracer->load(std::move(empty_splat)), CorruptionError);
 }

@@ -14,6 +14,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <string>
@@ -89,7 +90,11 @@ void run(Context& context, const SimulateFlags& flags) {
     sim::Scenario scenario = scenario_from(flags);
     const tiling::CityReader city(flags.city);
     const Trajectory trajectory = read_trajectory(scenario.trajectory, flags.how.options());
-    const sim::Backend backend = sim::make_backend(sim::parse_backend(flags.backend), gpu::find_gpu());
+    double max_range_m = 0;
+    for (const sim::ScenarioSensor& sensor : scenario.sensors)
+        max_range_m = std::max(max_range_m, sensor.run.sensor.max_range_m);
+    const sim::Backend backend = sim::make_backend(sim::parse_backend(flags.backend), gpu::find_gpu(),
+                                                   static_cast<float>(max_range_m));
     context.say(backend.note);
 
     sim::SimulationOptions options;
