@@ -1,5 +1,6 @@
 #include "core/error.hpp"
 #include "core/rng_hd.hpp"
+#include "tiling/canonical_order.hpp"
 #include "tiling/city_points.hpp"
 #include "tiling/city_reader.hpp"
 #include "tiling/partition.hpp"
@@ -95,6 +96,21 @@ TEST_CASE("a region has the points a brute-force search finds, in canonical orde
         REQUIRE(points.count_at_most(region.covered) >= expected.size());
         REQUIRE(std::is_sorted(region.points.begin(), region.points.end()));
     }
+}
+
+TEST_CASE("a crowded column is sorted canonically and its duplicates collapse") {
+    std::vector<TilePoint> points(20'000);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        TilePoint& p = points[i];
+        p.x = 100 + static_cast<std::int32_t>(rng::bits(1, i) % 50);
+        p.y = static_cast<std::int32_t>(rng::bits(2, i) % 20);
+        p.z = static_cast<std::int32_t>(rng::bits(3, i) % 5);
+        p.label = static_cast<std::uint16_t>(rng::bits(4, i) % 2);
+    }
+    const std::set<TilePoint> expected(points.begin(), points.end());
+    REQUIRE(expected.size() < points.size() / 2);
+    sort_column(points, 0, 100);
+    CHECK(std::equal(points.begin(), points.end(), expected.begin(), expected.end()));
 }
 
 TEST_CASE("a region ends at the lattice step where it says, on all sides") {
