@@ -254,11 +254,29 @@ std::filesystem::path directory_of(const std::filesystem::path& path) {
     return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
+namespace {
+
+/// For a directory that may belong to somebody else: one that cannot be opened or synced is left as it is,
+/// and only a disk that fails is an error.
+void sync_if_possible(const std::filesystem::path& directory) {
+    const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    const int error = ::fsync(fd) == 0 ? 0 : errno;
+    ::close(fd);
+    errno = error;
+    if (error == EIO) throw_errno("cannot make durable", directory);
+}
+
+}  // namespace
+
 bool create_directories_durably(const std::filesystem::path& directory) {
     // "a/b/" names the same directory as "a/b".
     const std::filesystem::path path = directory.has_filename() ? directory : directory.parent_path();
-    if (std::filesystem::is_directory(path)) return false;
     const std::filesystem::path parent = directory_of(path);
+    if (std::filesystem::is_directory(path)) {
+        sync_if_possible(parent);
+        return false;
+    }
     create_directories_durably(parent);
     if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) throw_errno("cannot create", path);
     if (!std::filesystem::is_directory(path))

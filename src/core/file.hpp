@@ -80,8 +80,9 @@ void write_file_atomically(const std::filesystem::path& path, std::span<const st
 void sync_directory(const std::filesystem::path& directory);
 /// The directory that holds the entry `path`; "." for a bare name.
 std::filesystem::path directory_of(const std::filesystem::path& path);
-/// Creates a directory and what is missing above it, each name made durable in its parent. True when it was
-/// not there before.
+/// Creates a directory and what is missing above it, each name made durable in its parent. So is the name of
+/// the last one that is there, where its parent can be opened: a run that was killed may have made it. True
+/// when the directory was not there before.
 bool create_directories_durably(const std::filesystem::path& directory);
 std::uint64_t free_disk_bytes(const std::filesystem::path& directory);
 

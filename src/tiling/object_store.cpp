@@ -18,18 +18,17 @@ constexpr std::size_t kReadBytes = std::size_t{4} << 20;
 
 void ObjectStore::create_layout() const {
     create_directories_durably(paths_.root());
-    bool created = fs::create_directory(paths_.temporary());
-    created = fs::create_directory(paths_.shards()) || created;
-    created = fs::create_directory(paths_.objects()) || created;
+    for (const fs::path& path : {paths_.temporary(), paths_.shards(), paths_.objects()})
+        fs::create_directory(path);
     // All of them each time: copies by way of archives and object stores lose empty directories.
-    bool created_objects = false;
     char name[3];
     for (unsigned i = 0; i < 256; ++i) {
         std::snprintf(name, sizeof name, "%02x", i);
-        created_objects = fs::create_directory(paths_.objects() / name) || created_objects;
+        fs::create_directory(paths_.objects() / name);
     }
-    if (created_objects) sync_directory(paths_.objects());
-    if (created) sync_directory(paths_.root());
+    // Also when all were there: a run that was killed may have made them and not got here.
+    sync_directory(paths_.objects());
+    sync_directory(paths_.root());
 }
 
 void ObjectStore::clear_temporary() const {

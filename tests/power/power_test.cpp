@@ -59,8 +59,8 @@ void sweep_all(SweepOptions options, std::size_t cuts_each) {
     }
 }
 
-/// Where to interrupt a command: here and there, and when SQLite has committed but not yet synced the
-/// directory of its journal.
+/// Where to interrupt a command: here and there, when SQLite has committed but not yet synced the directory
+/// of its journal, and when the directories of a city are there but not yet synced.
 std::set<std::size_t> interruptions(const Recording& recording) {
     const std::size_t n = recording.operations.size();
     std::set<std::size_t> positions{1, 3, n / 3, n * 2 / 3};
@@ -68,6 +68,8 @@ std::set<std::size_t> interruptions(const Recording& recording) {
         const Operation& operation = recording.operations[i];
         if (operation.kind == OperationKind::remove && operation.path.ends_with("-journal"))
             positions.insert(i + 1);
+        if (operation.kind == OperationKind::sync && operation.path.ends_with("/objects"))
+            positions.insert(i);
     }
     return positions;
 }
