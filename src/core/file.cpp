@@ -3,6 +3,7 @@
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -22,6 +23,8 @@ void throw_errno(std::string_view what, const std::filesystem::path& path) {
         message += "; free some space and run the same command again";
         throw ResourceError(message);
     }
+    if (error == EMFILE || error == ENFILE)
+        message += "; ulimit -n shows how many this process may open, ulimit -n 1024 allows more";
     throw IoError(message);
 }
 
@@ -289,6 +292,21 @@ std::uint64_t free_disk_bytes(const std::filesystem::path& directory) {
     struct statvfs status {};
     if (::statvfs(directory.c_str(), &status) != 0) throw_errno("cannot ask for free space of", directory);
     return static_cast<std::uint64_t>(status.f_bavail) * status.f_frsize;
+}
+
+void raise_descriptor_limit() {
+    struct rlimit limit {};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);  // if it fails, the budget is what there was
+}
+
+std::size_t descriptor_budget() {
+    // Standard streams, locks, the catalog and its journal, and what threads read, hash and spill.
+    constexpr rlim_t kInUse = 40, kLeast = 8, kMost = 384;
+    struct rlimit limit {};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kMost;
+    return static_cast<std::size_t>(std::clamp(std::max(limit.rlim_cur, kInUse) - kInUse, kLeast, kMost));
 }
 
 std::uint64_t peak_rss_bytes() {

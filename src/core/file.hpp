@@ -86,6 +86,12 @@ std::filesystem::path directory_of(const std::filesystem::path& path);
 bool create_directories_durably(const std::filesystem::path& directory);
 std::uint64_t free_disk_bytes(const std::filesystem::path& directory);
 
+/// Raises the limit of open files as far as the system lets us. For programs: it concerns the whole process.
+void raise_descriptor_limit();
+/// How many files may be kept open for later: what the limit of this process leaves beside those in use at
+/// any moment, at least 8 and at most 384. Who keeps files takes a fixed share of it.
+std::size_t descriptor_budget();
+
 /// "a directory", "a FIFO", "a device", "a socket"; "a file" for regular ones.
 std::string_view name_of(std::filesystem::file_type type);
 

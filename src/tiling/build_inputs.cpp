@@ -6,6 +6,7 @@
 #include "tiling/partition.hpp"
 #include "tiling/point_archive.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <map>
 #include <set>
@@ -23,8 +24,9 @@ std::uint64_t disk_bytes_for(std::uint64_t points, std::uint64_t memory_bytes) {
     return raw / 2 + (raw > memory_bytes / 2 ? raw : 0);
 }
 
-/// Each holds its file and its archive open until all are read.
 constexpr std::size_t kMostQueued = 128;
+/// Each holds its file, a file of labels and its archive open until all are read.
+constexpr std::size_t kFilesPerInput = 3;
 
 class InputResolver {
   public:
@@ -160,7 +162,7 @@ class InputResolver {
         OpenedInput input(row.path, options_.open, row.reading);
         const std::uint64_t points = input.file->info().points;
         constexpr std::uint64_t kBytesPerPoint = sizeof(TilePoint) + SegmentEncoder::kBytesPerPoint;
-        if (queue_.size() == kMostQueued ||
+        if (queue_.size() >= most_queued_ ||
             queued_points_ + points > options_.memory_bytes / 4 / kBytesPerPoint)
             read_queue();
         check_disk(row, queued_disk_bytes_ += disk_bytes_for(points, options_.memory_bytes));
@@ -276,6 +278,8 @@ class InputResolver {
     std::map<std::string, InputRow> rows_;
     std::set<std::string> named_, gone_;
     std::map<std::pair<std::string, std::string>, SourceTrajectory> trajectories_;
+    const std::size_t most_queued_ =
+        std::clamp<std::size_t>(descriptor_budget() / kFilesPerInput, 1, kMostQueued);
     std::vector<Queued> queue_;
     std::uint64_t queued_points_ = 0, queued_disk_bytes_ = 0;
 };

@@ -4,6 +4,8 @@
 #include "tiling/canonical_order.hpp"
 
 #include <algorithm>
+#include <bitset>
+#include <iterator>
 #include <limits>
 #include <set>
 
@@ -11,7 +13,8 @@ namespace citysplat::tiling {
 
 namespace {
 
-constexpr std::size_t kMaxOpenFiles = 128;
+/// Of tables that are kept: 8 MB.
+constexpr std::size_t kMostTableSpans = std::size_t{1} << 18;
 /// Heights of frames are multiples of this, so that a few more points do not move a frame.
 constexpr std::int64_t kFrameStep_m = 64;
 
@@ -53,7 +56,9 @@ std::vector<CitySource> sources_of(Catalog& catalog, const std::vector<InputRow>
 }
 
 CityPoints::CityPoints(const ObjectStore& store, std::vector<CitySource> sources)
-    : store_(store), sources_(std::move(sources)) {
+    : sources_(std::move(sources)),
+      // The other half is for objects that are being written.
+      archives_(store, "the point archive of a source", descriptor_budget() / 2) {
     bool first = true;
     for (std::uint32_t s = 0; s < sources_.size(); ++s) {
         const SourceRow& row = sources_[s].row;
@@ -109,45 +114,39 @@ std::span<const CityPoints::Part> CityPoints::parts_of(const Sector& sector) con
     return {begin, end};
 }
 
-std::shared_ptr<const File> CityPoints::file_of(std::uint32_t source) const {
-    const std::lock_guard lock(files_mutex_);
-    auto& file = files_[source];
-    if (!file) {
-        // Files in use stay alive through their shared_ptr.
-        if (files_.size() > kMaxOpenFiles) {
-            files_.clear();
-            return files_[source] = std::make_shared<const File>(
-                       store_.open(sources_[source].row.object, "the point archive of a source"));
-        }
-        file = std::make_shared<const File>(
-            store_.open(sources_[source].row.object, "the point archive of a source"));
-    }
-    return file;
-}
-
 std::string CityPoints::name(const Part& part) const {
     return "archive " + sources_[part.source].row.object.hex() + ", sector " + std::to_string(part.sector.x) +
            "/" + std::to_string(part.sector.y);
 }
 
-CityPoints::OpenPart CityPoints::open(const Part& part) const {
-    OpenPart open{&part, file_of(part.source), {}};
-    open.cells = read_cells(*open.file, part.segment, name(part));
-    return open;
+std::shared_ptr<const CityPoints::CellTables> CityPoints::tables_of(const Sector& sector) const {
+    {
+        const std::lock_guard lock(tables_mutex_);
+        if (const auto found = tables_.find(sector); found != tables_.end()) return found->second;
+    }
+    auto tables = std::make_shared<CellTables>();
+    std::size_t spans = 0;
+    for (const Part& part : parts_of(sector)) {
+        const auto file = archives_.open(sources_[part.source].row.object);
+        tables->push_back(read_cells(*file, part.segment, name(part)));
+        spans += tables->back().size();
+    }
+    const std::lock_guard lock(tables_mutex_);
+    if (table_spans_ + spans > kMostTableSpans) tables_.clear(), table_spans_ = 0;
+    if (spans <= kMostTableSpans && tables_.emplace(sector, tables).second) table_spans_ += spans;
+    return tables;
 }
 
 std::uint64_t CityPoints::count_at_most(const LatticeBox& box) const {
     std::uint64_t count = 0;
     for_sectors(box, [&](const Sector& sector) {
-        const bool whole = inside(sector.box(), box);
-        for (const Part& part : parts_of(sector)) {
-            if (whole) {
-                count += part.segment.points;
-                continue;
-            }
-            for (const CellSpan& cell : open(part).cells)
-                if (cell_box(sector, cell.cell).intersects(box)) count += cell.points;
+        if (inside(sector.box(), box)) {
+            for (const Part& part : parts_of(sector)) count += part.segment.points;
+            return;
         }
+        for (const auto& cells : *tables_of(sector))
+            for (const CellSpan& cell : cells)
+                if (cell_box(sector, cell.cell).intersects(box)) count += cell.points;
     });
     return count;
 }
@@ -159,11 +158,12 @@ std::vector<Sector> CityPoints::occupied_sectors() const {
 }
 
 std::vector<int> CityPoints::occupied_cells(const Sector& sector) const {
+    std::bitset<kCellsPerSector> occupied;
+    for (const auto& spans : *tables_of(sector))
+        for (const CellSpan& cell : spans) occupied.set(static_cast<std::size_t>(cell.cell));
     std::vector<int> cells;
-    for (const Part& part : parts_of(sector))
-        for (const CellSpan& cell : open(part).cells) cells.push_back(cell.cell);
-    std::sort(cells.begin(), cells.end());
-    cells.erase(std::unique(cells.begin(), cells.end()), cells.end());
+    for (int cell = 0; cell < kCellsPerSector; ++cell)
+        if (occupied.test(static_cast<std::size_t>(cell))) cells.push_back(cell);
     return cells;
 }
 
@@ -174,14 +174,17 @@ Region CityPoints::read(const LatticeBox& core, std::int64_t halo_steps) const {
         .covered = core.widened(halo_steps),
         .points = {}};
     const LatticeBox& box = region.covered;
-    std::vector<OpenPart> parts;
+    std::vector<PartCells> parts;
     std::uint64_t at_most = 0;
     for_sectors(box, [&](const Sector& sector) {
-        for (const Part& part : parts_of(sector)) {
-            parts.push_back(open(part));
-            std::erase_if(parts.back().cells,
-                          [&](const CellSpan& c) { return !cell_box(sector, c.cell).intersects(box); });
-            for (const CellSpan& cell : parts.back().cells) at_most += cell.points;
+        const auto tables = tables_of(sector);
+        const std::span<const Part> of_sector = parts_of(sector);
+        for (std::size_t i = 0; i < of_sector.size(); ++i) {
+            std::vector<CellSpan> cells;
+            std::copy_if((*tables)[i].begin(), (*tables)[i].end(), std::back_inserter(cells),
+                         [&](const CellSpan& c) { return cell_box(sector, c.cell).intersects(box); });
+            for (const CellSpan& cell : cells) at_most += cell.points;
+            if (!cells.empty()) parts.push_back({&of_sector[i], std::move(cells)});
         }
     });
     region.points.reserve(at_most);
@@ -189,9 +192,7 @@ Region CityPoints::read(const LatticeBox& core, std::int64_t halo_steps) const {
         const std::int32_t x = parts[begin].part->sector.x;
         std::size_t end = begin;
         while (end < parts.size() && parts[end].part->sector.x == x) ++end;
-        const std::vector<OpenPart> strip(
-            std::make_move_iterator(parts.begin() + static_cast<std::ptrdiff_t>(begin)),
-            std::make_move_iterator(parts.begin() + static_cast<std::ptrdiff_t>(end)));
+        const auto strip = std::span<const PartCells>(parts).subspan(begin, end - begin);
         for (int column = 0; column < kCellsPerSide; ++column) read_column(strip, column, box, region);
         begin = end;
     }
@@ -201,26 +202,26 @@ Region CityPoints::read(const LatticeBox& core, std::int64_t halo_steps) const {
     return region;
 }
 
-void CityPoints::read_column(const std::vector<OpenPart>& parts, int column, const LatticeBox& box,
+void CityPoints::read_column(std::span<const PartCells> parts, int column, const LatticeBox& box,
                              Region& region) const {
     const LatticePoint origin = region.frame.origin();
     const std::size_t begin = region.points.size();
     std::vector<std::byte> bytes;
-    for (const OpenPart& open : parts) {
-        const Sector sector = open.part->sector;
+    for (const auto& [part, cells] : parts) {
+        const Sector sector = part->sector;
         const auto in_column = [&](const CellSpan& c) { return c.cell / kCellsPerSide == column; };
-        auto cell = std::find_if(open.cells.begin(), open.cells.end(), in_column);
-        const auto last = std::find_if_not(cell, open.cells.end(), in_column);
+        auto cell = std::find_if(cells.begin(), cells.end(), in_column);
+        const auto last = std::find_if_not(cell, cells.end(), in_column);
         if (cell == last) continue;
         const std::uint64_t offset = cell->offset;
         bytes.resize((last - 1)->offset + (last - 1)->bytes - offset);
-        open.file->read_at(offset, bytes);
+        archives_.open(sources_[part->source].row.object)->read_at(offset, bytes);
         const auto dx = static_cast<std::int32_t>(sector.origin_x() - origin.x);
         const auto dy = static_cast<std::int32_t>(sector.origin_y() - origin.y);
         for (; cell != last; ++cell) {
             const std::size_t at = region.points.size();
             decode_cell(std::span(bytes).subspan(cell->offset - offset, cell->bytes), *cell, region.points,
-                        name(*open.part));
+                        name(*part));
             for (std::size_t i = at; i < region.points.size(); ++i) {
                 region.points[i].x += dx;
                 region.points[i].y += dy;

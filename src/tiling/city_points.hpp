@@ -2,6 +2,7 @@
 
 #include "tiling/catalog.hpp"
 #include "tiling/object_store.hpp"
+#include "tiling/open_objects.hpp"
 #include "tiling/point_archive.hpp"
 #include "tiling/sector.hpp"
 #include "tiling/tile_processor.hpp"
@@ -48,28 +49,31 @@ class CityPoints final : public RegionReader {
         std::uint32_t source;
         SegmentRow segment;
     };
-    struct OpenPart {
+    /// Some cells of a part. No file is held: a region may touch more archives than files can be open.
+    struct PartCells {
         const Part* part;
-        std::shared_ptr<const File> file;
         std::vector<CellSpan> cells;
     };
 
     std::span<const Part> parts_of(const Sector& sector) const;
-    OpenPart open(const Part& part) const;
-    std::shared_ptr<const File> file_of(std::uint32_t source) const;
+    /// The cells of parts_of(sector), part by part. Tables that were read last are kept, some megabytes: many
+    /// small files may share a sector, and each is asked again for every region that touches it.
+    using CellTables = std::vector<std::vector<CellSpan>>;
+    std::shared_ptr<const CellTables> tables_of(const Sector& sector) const;
     std::string name(const Part& part) const;
     void quarantine_far_outliers();
-    void read_column(const std::vector<OpenPart>& parts, int column, const LatticeBox& box,
+    void read_column(std::span<const PartCells> parts, int column, const LatticeBox& box,
                      Region& region) const;
 
-    const ObjectStore& store_;
     std::vector<CitySource> sources_;
     std::vector<Part> parts_;  ///< sorted by sector, then segment hash
     std::map<Sector, Hash128> sector_hashes_;
     std::uint64_t total_points_ = 0, quarantined_points_ = 0;
     LatticeBox bounds_;
-    mutable std::mutex files_mutex_;
-    mutable std::map<std::uint32_t, std::shared_ptr<const File>> files_;
+    mutable OpenObjects archives_;
+    mutable std::mutex tables_mutex_;
+    mutable std::map<Sector, std::shared_ptr<const CellTables>> tables_;
+    mutable std::size_t table_spans_ = 0;
 };
 
 }  // namespace citysplat::tiling

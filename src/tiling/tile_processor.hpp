@@ -47,9 +47,9 @@ class RegionReader {
 /// City-wide means, frozen in the catalog at the first build (DESIGN: calibration). They are quotients of
 /// exact integer sums, so they have the same bits whatever the tiling and order.
 struct Calibration {
-    double mean_radius_m = 0;   ///< R̄
-    double mean_error_m = 0;    ///< Ē
-    double mean_density = 0;    ///< δ̄: typical number of splats within R̄ of a splat, of the first generation
+    double mean_radius_m = 0;  ///< R̄
+    double mean_error_m = 0;   ///< Ē
+    double mean_density = 0;  ///< δ̄: typical number of splats within R̄ of a splat, of the first generation
     std::uint64_t samples = 0;  ///< points the means were taken over
     friend bool operator==(const Calibration&, const Calibration&) = default;
 };

@@ -13,7 +13,7 @@ using Clock = std::chrono::steady_clock;
 
 /// What the program needs beside the tiles: code, catalog, plan, open files.
 constexpr std::uint64_t kOverheadBytes = std::uint64_t{96} << 20;
-/// Finished tiles become durable in batches: this many, or this old.
+/// Finished tiles become durable in batches: this many, or this old. Each holds its file open until then.
 constexpr std::size_t kBatchTiles = 64;
 constexpr std::chrono::seconds kBatchAge{2};
 
@@ -30,7 +30,12 @@ std::uint64_t TileRun::worker_bytes(const BuildOptions& options) {
 
 TileRun::TileRun(const TileMaker& maker, const TileProcessor& processor, const BuildOptions& options,
                  Commit commit, BuildReport& report)
-    : maker_(maker), processor_(processor), options_(options), commit_(std::move(commit)), report_(report) {}
+    : maker_(maker),
+      processor_(processor),
+      options_(options),
+      commit_(std::move(commit)),
+      report_(report),
+      batch_tiles_(std::clamp<std::size_t>(descriptor_budget() / 4, 1, kBatchTiles)) {}
 
 std::vector<ProductRow> TileRun::run(std::span<const PlannedTile> planned, const CancelToken& cancel,
                                      Progress& progress) {
@@ -85,7 +90,7 @@ void TileRun::take_in(const PlannedTile& tile, MadeTile made) {
             ++report_.tiles_built;
             report_.explanations.push_back({tile.key, made.reason});
             batch_.push_back(std::move(made.product));
-            if (batch_.size() >= kBatchTiles || Clock::now() - last_commit_ > kBatchAge) commit_batch();
+            if (batch_.size() >= batch_tiles_ || Clock::now() - last_commit_ > kBatchAge) commit_batch();
     }
 }
 

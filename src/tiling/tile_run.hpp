@@ -32,6 +32,8 @@ class TileRun {
     std::vector<ProductRow> run(std::span<const PlannedTile> planned, const CancelToken& cancel,
                                 Progress& progress);
 
+    /// What a single tile in the making leaves to the rest of the program at least.
+    static constexpr std::uint64_t kBesideTiles = std::uint64_t{40} << 20;
     /// Memory that tiles may use, and one tile of them.
     static std::uint64_t budget_bytes(const BuildOptions& options);
     static std::uint64_t worker_bytes(const BuildOptions& options);
@@ -45,6 +47,7 @@ class TileRun {
     const BuildOptions& options_;
     const Commit commit_;
     BuildReport& report_;
+    const std::size_t batch_tiles_;
     std::mutex mutex_;  ///< all below, and the report
     std::vector<ProductRow> batch_, tiles_;
     std::chrono::steady_clock::time_point last_commit_;

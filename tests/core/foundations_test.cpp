@@ -142,3 +142,10 @@ TEST_CASE("a picture is written as a PNG of its size, and an impossible path is 
     CHECK(bytes[23] == std::byte{2});
     CHECK_THROWS_WITH(picture.write_png(dir / "missing/p.png"), Catch::Contains("missing"));
 }
+
+TEST_CASE("when no more files may be open, the message tells how many may be") {
+    errno = EMFILE;
+    CHECK_THROWS_WITH(throw_errno("cannot open", "cloud.las"), Catch::Contains("ulimit -n"));
+    CHECK(descriptor_budget() >= 8);
+    CHECK(descriptor_budget() <= 384);
+}

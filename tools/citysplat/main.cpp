@@ -1,6 +1,7 @@
 #include "citysplat/context.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/error.hpp"
+#include "core/file.hpp"
 
 #include <CLI/CLI.hpp>
 #include <tbb/global_control.h>
@@ -113,6 +114,7 @@ int main(int argc, char** argv) {
     if (std::any_of(argv, argv + argc, [](const char* word) { return std::string_view(word) == "--json"; }))
         context.expect_json();
     try {
+        raise_descriptor_limit();
         return run(argc, argv, context);
     } catch (const Error& e) {
         return fail(context, e.kind(), e.what());
