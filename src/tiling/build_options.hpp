@@ -41,6 +41,9 @@ struct BuildOptions {
     // How the work is done. Nothing here changes a splat.
     std::int64_t tile_size_m = 0;  ///< 0: the city's own, or the default for a new one
     std::uint64_t memory_bytes = std::uint64_t{4} << 30;
+    /// Throw UsageError, with the least that is enough, when a tile that cannot be split any more would need
+    /// more than `memory_bytes`. Otherwise it is made all the same, alone.
+    bool refuse_small_memory = false;
     int threads = 1;
     bool dry_run = false;
     bool keep_going = false;                        ///< finish the other tiles when one fails

@@ -158,6 +158,17 @@ class Builder {
             report_.predicted_memory_bytes = std::max<std::uint64_t>(
                 report_.predicted_memory_bytes, processor_.estimated_bytes(tile.points_at_most));
         refuse_full_disk();
+        if (options_.refuse_small_memory) refuse_small_memory();
+    }
+
+    /// A sixth of a prediction is room for the holes between several tiles; a large tile is made alone.
+    void refuse_small_memory() const {
+        if (plan_.planned.empty()) return;
+        const std::uint64_t least = report_.predicted_memory_bytes / 6 * 5 + TileRun::kBesideTiles;
+        if (least > options_.memory_bytes)
+            throw UsageError("--memory " + std::to_string(options_.memory_bytes >> 20) +
+                             "M is too little for this: the least is " + std::to_string((least >> 20) + 1) +
+                             "M, for the most crowded place");
     }
 
     void refuse_full_disk() const {

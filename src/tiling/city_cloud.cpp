@@ -12,14 +12,14 @@ std::vector<CitySource> sources_of(const CityPaths& paths, std::int64_t generati
     return tiling::sources_of(catalog, catalog.inputs(generation));
 }
 
-/// A block is a sector.
+/// A block is a square of 16 m: a crowded sector may hold more than fits into memory several times.
 class CityCloud final : public PointFile {
   public:
     explicit CityCloud(const std::filesystem::path& city)
         : reader_(city),
           store_(CityPaths(city)),
           points_(store_, sources_of(store_.paths(), reader_.generation().id)) {
-        for (const auto& [sector, hash] : points_.sectors()) sectors_.push_back(sector);
+        for (const Sector& sector : points_.occupied_sectors()) add_blocks(sector.box());
         info_.format = "points of the city " + city.string();
         info_.points = points_.total_points();
         info_.crs = reader_.crs();
@@ -27,10 +27,10 @@ class CityCloud final : public PointFile {
     }
 
     const PointFileInfo& info() const override { return info_; }
-    std::size_t block_count() const override { return sectors_.size(); }
+    std::size_t block_count() const override { return blocks_.size(); }
 
     void read_block(std::size_t index, PointBatch& out) const override {
-        const Region region = points_.read(sectors_.at(index).box(), 0);
+        const Region region = points_.read(blocks_.at(index), 0);
         const LatticePoint origin = region.frame.origin();
         out.clear();
         out.reserve(region.points.size());
@@ -44,10 +44,17 @@ class CityCloud final : public PointFile {
     }
 
   private:
+    void add_blocks(const LatticeBox& sector) {
+        constexpr std::int64_t kSide = 4 * kCellSteps;
+        for (std::int64_t x = sector.min_x; x < sector.max_x; x += kSide)
+            for (std::int64_t y = sector.min_y; y < sector.max_y; y += kSide)
+                blocks_.push_back({x, y, x + kSide, y + kSide});
+    }
+
     CityReader reader_;  ///< pins the generation
     ObjectStore store_;
     CityPoints points_;
-    std::vector<Sector> sectors_;
+    std::vector<LatticeBox> blocks_;
     PointFileInfo info_;
 };
 

@@ -21,6 +21,8 @@ namespace {
 /// Part of the identity of a source: change it when the rules of point_rules.hpp change.
 constexpr std::uint32_t kPartitionVersion = 1;
 constexpr std::size_t kHashBytes = std::size_t{4} << 20;
+/// What reading takes beside the points: the program itself, blocks being decoded, hashed and compressed.
+constexpr std::uint64_t kBesidePoints = std::uint64_t{48} << 20;
 
 struct SectorHash {
     std::size_t operator()(const Sector& s) const {
@@ -205,7 +207,8 @@ Hash128 source_identity(const Hash128& content, const SourceTrajectory* trajecto
 Partitioned partition(const OpenedInput& input, const SourceTrajectory* trajectory, ObjectStore& store,
                       std::uint64_t memory_bytes, const CancelToken& cancel, Progress::Stage& progress) {
     const PointFile& file = *input.file;
-    Scatter scatter(store.paths().new_temporary(), memory_bytes / 100 * 45);
+    const std::uint64_t for_points = memory_bytes - std::min(memory_bytes / 2, kBesidePoints);
+    Scatter scatter(store.paths().new_temporary(), for_points / 100 * 45);
     tbb::enumerable_thread_specific<Binner> binners(trajectory ? &trajectory->path : nullptr);
     Partitioned result;
     SourceRow& source = result.source.row;
@@ -238,7 +241,7 @@ Partitioned partition(const OpenedInput& input, const SourceTrajectory* trajecto
         first = false;
     }
     ArchiveWriter archive(store, source.identity);
-    write_archive(scatter, archive, memory_bytes / 100 * 30, cancel);
+    write_archive(scatter, archive, for_points / 100 * 30, cancel);
     for (const SegmentRow& segment : archive.segments()) {
         source.counts.kept += segment.points;
         source.counts.duplicates += segment.accepted - segment.points;

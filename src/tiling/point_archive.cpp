@@ -117,13 +117,11 @@ void SegmentEncoder::add(std::vector<TilePoint>& points) {
 }
 
 EncodedSegment SegmentEncoder::finish() {
-    EncodedSegment segment{row_, {}};
+    EncodedSegment segment{row_, {}, std::move(data_)};
     const auto table = std::as_bytes(std::span(table_));
-    segment.bytes.reserve(sizeof(SegmentHeader) + table.size() + data_.size());
-    put(segment.bytes, SegmentHeader{static_cast<std::uint32_t>(table_.size()), 0, checksum_bytes(table)});
-    segment.bytes.insert(segment.bytes.end(), table.begin(), table.end());
-    segment.bytes.insert(segment.bytes.end(), data_.begin(), data_.end());
-    segment.row.bytes = segment.bytes.size();
+    put(segment.table, SegmentHeader{static_cast<std::uint32_t>(table_.size()), 0, checksum_bytes(table)});
+    segment.table.insert(segment.table.end(), table.begin(), table.end());
+    segment.row.bytes = segment.table.size() + segment.cells.size();
     segment.row.hash = hasher_.finish();
     return segment;
 }
@@ -136,7 +134,8 @@ ArchiveWriter::ArchiveWriter(ObjectStore& store, const Hash128& identity) : writ
 
 void ArchiveWriter::append(EncodedSegment segment) {
     segment.row.offset = writer_.position();
-    writer_.append(segment.bytes);
+    writer_.append(segment.table);
+    writer_.append(segment.cells);
     segments_.push_back(segment.row);
 }
 

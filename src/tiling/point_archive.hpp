@@ -25,8 +25,8 @@ namespace citysplat::tiling {
 
 /// A segment ready to be written.
 struct EncodedSegment {
-    SegmentRow row;  ///< without its offset
-    std::vector<std::byte> bytes;
+    SegmentRow row;                       ///< without its offset
+    std::vector<std::byte> table, cells;  ///< one after the other: the segment
 };
 
 /// Sorts the points of a sector canonically, collapses identical ones, and encodes them. Coordinates count

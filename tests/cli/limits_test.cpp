@@ -84,3 +84,67 @@ TEST_CASE("a folder of a thousand overlapping scans builds with few open files",
     write_scans(dir / "sequence", 1'100);
     check_with_files(dir, dir / "sequence", {128});
 }
+
+namespace {
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+
+/// Builds with these budgets: the same city, in at most a tenth more than the budget, or refused with the
+/// least that is enough.
+void check_budgets(const std::string& drive, std::initializer_list<int> budgets_mib) {
+    const TempDir dir(test::memory_directory());
+    std::string digest;
+    for (const int budget : budgets_mib) {
+        const std::string memory = std::to_string(budget) + "M", city = dir / memory;
+        INFO(memory);
+        const test::Outcome outcome =
+            test::citysplat({"--json", "-q", "build", city, drive, "--trajectory", drive + "/trajectory.tum",
+                             "--classes", "synthetic", "--memory", memory});
+        INFO(outcome.err);
+        CHECK(outcome.peak_rss_bytes <= static_cast<std::uint64_t>(budget) * kMiB * 11 / 10);
+        if (outcome.exit_code == 2) {
+            CHECK(outcome.err.find("is too little for this: the least is ") != std::string::npos);
+            continue;
+        }
+        REQUIRE(outcome.exit_code == 0);
+        const std::string made = json::parse(outcome.out)["digest"];
+        if (digest.empty()) digest = made;
+        CHECK(made == digest);
+        std::filesystem::remove_all(city);
+    }
+    CHECK_FALSE(digest.empty());
+}
+
+}  // namespace
+
+TEST_CASE("a build stays within its memory") {
+    const TempDir dir(test::memory_directory());
+    const std::string drive = dir / "drive";
+    test::run_json({"synth", drive, "--length", "30", "--points-per-metre", "40000"});
+    check_budgets(drive, {128, 256});
+}
+
+TEST_CASE("ten million points are built within any memory that is accepted", "[slow]") {
+    const TempDir dir(test::memory_directory());
+    const std::string drive = dir / "drive";
+    test::run_json({"synth", drive, "--length", "200"});
+    check_budgets(drive, {128, 192, 256, 300, 500, 1024, 2048, 4096});
+}
+
+TEST_CASE("a budget that one crowded place exceeds is refused with the least that is enough") {
+    const TempDir dir(test::memory_directory());
+    const std::filesystem::path cloud = dir / "crowd.xyz";
+    {
+        std::ofstream out(cloud);
+        for (std::uint64_t k = 0; k < 1'200'000; ++k)
+            out << citysplat::rng::uniform(1, 3 * k, 0, 3) << ' '
+                << citysplat::rng::uniform(1, 3 * k + 1, 0, 3) << ' '
+                << citysplat::rng::uniform(1, 3 * k + 2, 0, 0.01) << '\n';
+    }
+    const test::Outcome outcome =
+        test::citysplat({"build", dir / "city", cloud, "--no-resample", "--memory", "128M"});
+    INFO(outcome.err);
+    CHECK(outcome.exit_code == 2);
+    CHECK(outcome.err.find("--memory 128M is too little for this: the least is ") != std::string::npos);
+    CHECK(outcome.peak_rss_bytes <= 128 * kMiB * 11 / 10);
+}

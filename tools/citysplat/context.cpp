@@ -76,8 +76,8 @@ void Context::add_common_options(CLI::App& app) {
 
 void Context::resolve() {
     memory_bytes_ = parse_bytes(memory_, "--memory");
-    if (memory_bytes_ < (std::uint64_t{64} << 20))
-        throw UsageError("--memory " + memory_ + " is too small; the least is 64M");
+    if (memory_bytes_ < (std::uint64_t{128} << 20))
+        throw UsageError("--memory " + memory_ + " is too small; the least is 128M");
     if (threads_ == 0) threads_ = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     if (progress_style_ == "json")
         progress_ = Progress(ProgressStyle::json);

@@ -253,15 +253,17 @@ std::string stages_text(const splat::StageTimes& times) {
 }
 
 /// Tiles come and go with hundreds of megabytes each. Taking that from the system anew for every tile costs a
-/// tenth of the time, in page faults; so it stays in one heap, most of which the next tile uses again.
-void keep_memory_between_tiles() {
+/// tenth of the time, in page faults; so it stays in one heap, most of which the next tile uses again. A heap
+/// has holes, though, which count as well: with a small budget what is given back goes to the system at once.
+void keep_memory_between_tiles(std::uint64_t memory_bytes) {
+    const bool large = memory_bytes >= std::uint64_t{1} << 30;
     ::mallopt(M_ARENA_MAX, 1);
-    ::mallopt(M_MMAP_THRESHOLD, 1 << 30);
-    ::mallopt(M_TRIM_THRESHOLD, 256 << 20);
+    ::mallopt(M_MMAP_THRESHOLD, large ? 1 << 30 : 1 << 18);
+    ::mallopt(M_TRIM_THRESHOLD, large ? 256 << 20 : 4 << 20);
 }
 
 void run(Context& context, const BuildFlags& flags) {
-    keep_memory_between_tiles();
+    keep_memory_between_tiles(context.memory_bytes());
     Recipe recipe = recipe_of(flags);
     tiling::BuildOptions options;
     options.inputs = inputs_of(flags, context);
@@ -280,6 +282,7 @@ void run(Context& context, const BuildFlags& flags) {
     if (!recipe.classes.classes().empty()) options.classes = recipe.classes.to_toml();
     options.tile_size_m = flags.tile_size_m;
     options.memory_bytes = context.memory_bytes();
+    options.refuse_small_memory = true;
     options.threads = context.threads();
     options.dry_run = flags.dry_run;
     options.keep_going = flags.keep_going;
