@@ -45,6 +45,15 @@ bool is_empty_layout(const CityPaths& paths) {
     return true;
 }
 
+CityState look_at(const CityPaths& paths) {
+    if (!fs::exists(paths.root())) return CityState::nothing;
+    if (!fs::is_directory(paths.root())) return CityState::foreign;
+    if (fs::is_empty(paths.root())) return CityState::nothing;
+    if (fs::exists(paths.unpacking())) return CityState::unfinished_unpack;
+    if (ObjectStore(paths).holds_objects()) return CityState::lost_catalog;
+    return is_empty_layout(paths) ? CityState::layout : CityState::foreign;
+}
+
 }  // namespace
 
 fs::path CityPaths::new_temporary() const {
@@ -60,13 +69,9 @@ bool CityPaths::is_temporary_name(std::string_view name) {
 }
 
 CityState state_of(const CityPaths& paths) {
-    if (paths.is_city()) return CityState::city;
-    if (!fs::exists(paths.root())) return CityState::nothing;
-    if (!fs::is_directory(paths.root())) return CityState::foreign;
-    if (fs::is_empty(paths.root())) return CityState::nothing;
-    if (fs::exists(paths.unpacking())) return CityState::unfinished_unpack;
-    if (ObjectStore(paths).holds_objects()) return CityState::lost_catalog;
-    return is_empty_layout(paths) ? CityState::layout : CityState::foreign;
+    const CityState seen = look_at(paths);
+    // Another process may have made the city while we looked.
+    return paths.is_city() ? CityState::city : seen;
 }
 
 void require_city(const CityPaths& paths) {
