@@ -69,6 +69,7 @@ bool CityPaths::is_temporary_name(std::string_view name) {
 }
 
 CityState state_of(const CityPaths& paths) {
+    if (paths.is_city()) return CityState::city;
     const CityState seen = look_at(paths);
     // Another process may have made the city while we looked.
     return paths.is_city() ? CityState::city : seen;
