@@ -51,7 +51,11 @@ std::vector<CitySource> sources_of(Catalog& catalog, const std::vector<InputRow>
     for (const InputRow& input : inputs) ids.insert(input.source);
     std::vector<CitySource> sources;
     const Transaction reading = catalog.reading();
-    for (const std::int64_t id : ids) sources.push_back({catalog.source(id), catalog.segments(id)});
+    for (const std::int64_t id : ids) {
+        CitySource& source = sources.emplace_back();
+        source.row = catalog.source(id);
+        source.segments = catalog.segments(id);
+    }
     return sources;
 }
 

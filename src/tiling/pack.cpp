@@ -113,8 +113,11 @@ std::vector<std::byte> single_generation_catalog(Catalog& from, const Generation
         Catalog to = Catalog::open_to_write(scratch);
         std::vector<InputRow> inputs = from.inputs(generation.id);
         std::vector<CitySource> sources;
-        for (const InputRow& input : inputs)
-            sources.push_back({from.source(input.source), from.segments(input.source)});
+        for (const InputRow& input : inputs) {
+            CitySource& source = sources.emplace_back();
+            source.row = from.source(input.source);
+            source.segments = from.segments(input.source);
+        }
         const std::vector<std::int64_t> ids = to.add_sources(sources);
         for (std::size_t i = 0; i < ids.size(); ++i) inputs[i].source = ids[i];
         std::vector<ProductRow> tiles = from.tiles(generation.id);
