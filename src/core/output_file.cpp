@@ -69,7 +69,7 @@ void OutputFile::commit(bool durable) {
     if (::rename(partial_.c_str(), path_.c_str()) != 0) throw_errno("cannot rename to", path_);
     committed_ = true;
     lock_.close();
-    if (durable) sync_directory(path_.has_parent_path() ? path_.parent_path() : fs::path("."));
+    if (durable) sync_directory(directory_of(path_));
 }
 
 }  // namespace citysplat
