@@ -1,7 +1,7 @@
 # citysplat_embed_text(TARGET NAME files...)
 #
 # Compiles text files into TARGET as citysplat::embedded::NAME(), a span of {stem, content} in the order given
-# (declared in core/embedded.hpp). The program carries its sensors and class maps; no data directory to find.
+# (of core/embedded.hpp; declared by the one file that uses it). The program carries its sensors and class maps; no data directory to find.
 function(citysplat_embed_text target name)
   set(out ${CMAKE_CURRENT_BINARY_DIR}/embedded_${name}.cpp)
   add_custom_command(

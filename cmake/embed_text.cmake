@@ -1,6 +1,6 @@
 # Script of citysplat_embed_text(): OUT, NAME, FILES.
-set(body "#include \"core/embedded.hpp\"\n\n#include <array>\n\nnamespace citysplat::embedded {\n\n")
-string(APPEND body "std::span<const Text> ${NAME}() {\n    static const std::array texts{\n")
+set(body "#include \"core/embedded.hpp\"\n\n#include <array>\n#include <span>\n\nnamespace citysplat::embedded {\n\n")
+string(APPEND body "std::span<const Text> ${NAME}();\nstd::span<const Text> ${NAME}() {\n    static const std::array texts{\n")
 foreach(file IN LISTS FILES)
   get_filename_component(stem ${file} NAME_WE)
   file(READ ${file} content)

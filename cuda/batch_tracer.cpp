@@ -17,7 +17,7 @@ static_assert(sizeof(TraceParams) <= kParamsBytes);
 /// Where things are in a bench that traces rays. The same on host and device.
 struct RayPlaces {
     explicit RayPlaces(std::size_t batch_hits)
-        : hits(rays + batch_hits * sizeof(sim::Ray)), end(hits + batch_hits * sizeof(sim::Hit)) {}
+        : hits(rays + batch_hits * sizeof(trace::Ray)), end(hits + batch_hits * sizeof(trace::Hit)) {}
     std::size_t rays = kParamsBytes;
     std::size_t hits, end;
 };
@@ -28,8 +28,8 @@ struct ScanPlaces {
         : returns(aligned(firings + batch_hits * sizeof(sim::Firing))),
           host_end(aligned(returns + batch_hits * sizeof(sim::Return))),
           rays(host_end),
-          hits(rays + batch_hits * sizeof(sim::Ray)),
-          end(hits + batch_hits * sizeof(sim::Hit)) {}
+          hits(rays + batch_hits * sizeof(trace::Ray)),
+          end(hits + batch_hits * sizeof(trace::Hit)) {}
     std::size_t keys = kParamsBytes;
     std::size_t firings = aligned(keys + (sim::kPoseKeys + 1) * sizeof(sim::PoseKey));
     std::size_t returns, host_end, rays, hits, end;
@@ -152,12 +152,12 @@ std::span<const T> BatchTracer::result(const Bench& bench, std::size_t offset, s
 
 void BatchTracer::trace(const LoadedScene& scene, std::size_t rays, const TraceTask& task,
                         const Prepare& prepare, const Receive& receive) {
-    assert(scene.scene_count > 0 && task.depth >= 1 && task.depth <= sim::kMaxHits);
+    assert(scene.scene_count > 0 && task.depth >= 1 && task.depth <= trace::kMaxHits);
     run(
         rays, batch_rays(task.depth), [&](Bench& bench) { submit_rays(bench, scene, task, prepare); },
         [&](Bench& bench) {
-            receive(bench.first, result<sim::Hit>(bench, RayPlaces(batch_hits_).hits,
-                                                  std::size_t{bench.count} * task.depth));
+            receive(bench.first, result<trace::Hit>(bench, RayPlaces(batch_hits_).hits,
+                                                    std::size_t{bench.count} * task.depth));
         });
 }
 
@@ -166,21 +166,21 @@ void BatchTracer::submit_rays(Bench& bench, const LoadedScene& scene, const Trac
     const RayPlaces places(batch_hits_);
     const DeviceAddress base = bench.device.address();
     TraceParams params = params_for(scene, task);
-    params.rays = at<const sim::Ray>(base + places.rays);
-    params.hits = at<sim::Hit>(base + places.hits);
+    params.rays = at<const trace::Ray>(base + places.rays);
+    params.hits = at<trace::Hit>(base + places.hits);
     std::byte* host = bench.host.bytes().data();
     std::memcpy(host, &params, sizeof params);
-    const std::span rays(reinterpret_cast<sim::Ray*>(host + places.rays), bench.count);
+    const std::span rays(reinterpret_cast<trace::Ray*>(host + places.rays), bench.count);
     prepare(bench.first, rays);
     device_.upload(bench.queue, base, bench.host.first(places.rays + rays.size_bytes()));
     device_.trace(bench.queue, task.kind, base, bench.count);
     device_.download(bench.queue,
-                     bench.host.bytes().subspan(places.hits, rays.size() * task.depth * sizeof(sim::Hit)),
+                     bench.host.bytes().subspan(places.hits, rays.size() * task.depth * sizeof(trace::Hit)),
                      base + places.hits);
 }
 
 void BatchTracer::scan(const LoadedScene& scene, const sim::ScanPart& part, const ReceiveReturns& receive) {
-    assert(part.scan.model.depth >= 1 && part.scan.model.depth <= sim::kMaxHits);
+    assert(part.scan.model.depth >= 1 && part.scan.model.depth <= trace::kMaxHits);
     run(
         part.count, batch_rays(part.scan.model.depth), [&](Bench& bench) { submit_scan(bench, scene, part); },
         [&](Bench& bench) {
@@ -197,12 +197,12 @@ void BatchTracer::submit_scan(Bench& bench, const LoadedScene& scene, const sim:
     ScanLaunch launch{part.scan,
                       static_cast<std::uint32_t>(part.first + bench.first),
                       bench.count,
-                      at<sim::Ray>(base + places.rays),
-                      at<const sim::Hit>(base + places.hits),
+                      at<trace::Ray>(base + places.rays),
+                      at<const trace::Hit>(base + places.hits),
                       at<sim::Return>(base + places.returns)};
     TraceParams params = params_for(scene, task);
     params.rays = launch.rays;
-    params.hits = at<sim::Hit>(base + places.hits);
+    params.hits = at<trace::Hit>(base + places.hits);
 
     std::byte* host = bench.host.bytes().data();
     std::memcpy(host, &params, sizeof params);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cuda/tile_loader.hpp"
-#include "sim/tracer.hpp"
+#include "sim/scan/scan_tracer.hpp"
 
 #include <array>
 #include <condition_variable>
@@ -37,9 +37,9 @@ class BatchTracer {
     BatchTracer(Device& device, DeviceMemory& memory, std::size_t batch_hits);
 
     /// Writes rays first … first + out.size() − 1 of the call, to be traced as they are.
-    using Prepare = std::function<void(std::size_t first, std::span<sim::Ray> out)>;
+    using Prepare = std::function<void(std::size_t first, std::span<trace::Ray> out)>;
     /// Takes the hits of rays `first` …: `depth` for each, in order; the first that does not exist ends them.
-    using Receive = std::function<void(std::size_t first, std::span<const sim::Hit> hits)>;
+    using Receive = std::function<void(std::size_t first, std::span<const trace::Hit> hits)>;
     /// Calls both for all rays in order. Safe to call from several threads. Requires a scene with tiles.
     void trace(const LoadedScene& scene, std::size_t rays, const TraceTask& task, const Prepare& prepare,
                const Receive& receive);

@@ -50,7 +50,7 @@ void ask_optix(GpuFacts& facts) {
 
 }  // namespace
 
-sim::GpuOffer find_gpu() {
+trace::GpuOffer find_gpu() {
     GpuFacts facts;
     DriverApi driver;
     facts.driver_missing = driver.load();

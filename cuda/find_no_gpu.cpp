@@ -3,7 +3,7 @@
 
 namespace citysplat::gpu {
 
-sim::GpuOffer find_gpu() {
+trace::GpuOffer find_gpu() {
     return {
         "this program was built without the GPU backend, which needs the CUDA Toolkit and the OptiX "
         "headers (docs/gpu.md)",

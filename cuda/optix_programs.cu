@@ -21,9 +21,9 @@ namespace {
 __device__ float as_float(unsigned bits) { return __uint_as_float(bits); }
 __device__ unsigned as_bits(float value) { return __float_as_uint(value); }
 
-__device__ void trace(const SceneView& scene, const sim::Ray& ray, float t_max, unsigned program,
+__device__ void shoot(const SceneView& scene, const trace::Ray& ray, float t_max, unsigned program,
                       unsigned (&payload)[kPayloadWords]) {
-    const Vec3f origin = sim::local_origin(sim::lattice_origin(ray), scene.anchor);
+    const Vec3f origin = trace::local_origin(trace::lattice_origin(ray), scene.anchor);
     optixTrace(static_cast<OptixTraversableHandle>(scene.traversable),
                make_float3(origin.x, origin.y, origin.z),
                make_float3(ray.direction.x, ray.direction.y, ray.direction.z), ray.t_min, t_max, 0.0f,
@@ -40,18 +40,18 @@ __device__ Nearest& nearest_of_ray() {
 
 extern "C" __global__ void __raygen__closest() {
     const unsigned i = optixGetLaunchIndex().x;
-    const sim::Ray ray = params.rays[i];
+    const trace::Ray ray = params.rays[i];
     unsigned best[kPayloadWords] = {as_bits(ray.t_max), kNoSlot, 0u};
     for (std::uint32_t s = 0; s < params.scene_count; ++s)
-        trace(params.scenes[s], ray, as_float(best[0]), 0u, best);
+        shoot(params.scenes[s], ray, as_float(best[0]), 0u, best);
     const Candidate hit{as_float(best[0]), {best[1], best[2]}};
-    params.hits[i] = hit.place.slot == kNoSlot ? sim::Hit{} : describe(hit, params.tiles, ray);
+    params.hits[i] = hit.place.slot == kNoSlot ? trace::Hit{} : describe(hit, params.tiles, ray);
 }
 
 extern "C" __global__ void __intersection__closest() {
     const unsigned slot = optixGetInstanceId();
     Candidate hit{0, {slot, optixGetPrimitiveIndex()}};
-    const sim::Ray& ray = params.rays[optixGetLaunchIndex().x];
+    const trace::Ray& ray = params.rays[optixGetLaunchIndex().x];
     if (!meets_splat(params.tiles[slot], hit.place.splat, ray, params.frame, hit.t)) return;
     const Candidate best{as_float(optixGetPayload_0()), {optixGetPayload_1(), optixGetPayload_2()}};
     if (best.place.slot != kNoSlot && !comes_before(hit, best, params.tiles)) return;
@@ -63,24 +63,24 @@ extern "C" __global__ void __intersection__closest() {
 
 extern "C" __global__ void __raygen__nearest() {
     const unsigned i = optixGetLaunchIndex().x;
-    const sim::Ray ray = params.rays[i];
+    const trace::Ray ray = params.rays[i];
     Nearest nearest;
     nearest.count = 0;
     const unsigned long long address = reinterpret_cast<unsigned long long>(&nearest);
     unsigned payload[kPayloadWords] = {static_cast<unsigned>(address), static_cast<unsigned>(address >> 32),
                                        as_bits(ray.t_max)};
     for (std::uint32_t s = 0; s < params.scene_count; ++s)
-        trace(params.scenes[s], ray, as_float(payload[2]), 1u, payload);
+        shoot(params.scenes[s], ray, as_float(payload[2]), 1u, payload);
     const std::uint32_t count = count_within_reach(nearest, params.wanted.reach_m);
-    sim::Hit* out = params.hits + static_cast<std::size_t>(i) * params.wanted.depth;
+    trace::Hit* out = params.hits + static_cast<std::size_t>(i) * params.wanted.depth;
     for (std::uint32_t k = 0; k < count; ++k) out[k] = describe(nearest.hits[k], params.tiles, ray);
-    if (count < params.wanted.depth) out[count] = sim::Hit{};
+    if (count < params.wanted.depth) out[count] = trace::Hit{};
 }
 
 extern "C" __global__ void __intersection__nearest() {
     const unsigned slot = optixGetInstanceId();
     Candidate hit{0, {slot, optixGetPrimitiveIndex()}};
-    const sim::Ray& ray = params.rays[optixGetLaunchIndex().x];
+    const trace::Ray& ray = params.rays[optixGetLaunchIndex().x];
     if (!meets_splat(params.tiles[slot], hit.place.splat, ray, params.frame, hit.t)) return;
     const float bound = offer(nearest_of_ray(), hit, params.wanted, params.tiles);
     if (!(bound < as_float(optixGetPayload_2()))) return;

@@ -28,7 +28,7 @@ struct Gpu {
     BatchTracer batches;
 };
 
-class OptixTile final : public sim::TracerTile {
+class OptixTile final : public trace::TracerTile {
   public:
     OptixTile(std::shared_ptr<Gpu> gpu, const SplatTile& tile)
         : gpu_(std::move(gpu)), loaded_(gpu_->loader.load(tile)) {}
@@ -40,12 +40,12 @@ class OptixTile final : public sim::TracerTile {
     LoadedTile loaded_;
 };
 
-class OptixTileSet final : public sim::TileSet {
+class OptixTileSet final : public trace::TileSet {
   public:
-    OptixTileSet(std::shared_ptr<Gpu> gpu, std::span<const sim::TracerTilePtr> tiles)
+    OptixTileSet(std::shared_ptr<Gpu> gpu, std::span<const trace::TracerTilePtr> tiles)
         : gpu_(std::move(gpu)), owners_(tiles.begin(), tiles.end()) {
         std::vector<const LoadedTile*> present;
-        for (const sim::TracerTilePtr& owner : owners_) {
+        for (const trace::TracerTilePtr& owner : owners_) {
             const auto& tile = static_cast<const OptixTile&>(*owner);
             if (tile.loaded().count > 0) present.push_back(&tile.loaded());
         }
@@ -55,46 +55,48 @@ class OptixTileSet final : public sim::TileSet {
 
   private:
     std::shared_ptr<Gpu> gpu_;
-    std::vector<sim::TracerTilePtr> owners_;
+    std::vector<trace::TracerTilePtr> owners_;
     LoadedScene scene_;
 };
 
 /// Puts the hits of one set of tiles among those of the others; what is out of reach of the first goes.
-void merge(sim::HitList& list, std::span<const sim::Hit> hits, std::uint32_t depth, float reach_m) {
-    for (const sim::Hit& hit : hits) {
+void merge(trace::HitList& list, std::span<const trace::Hit> hits, std::uint32_t depth, float reach_m) {
+    for (const trace::Hit& hit : hits) {
         if (!hit.exists()) break;
         std::uint32_t at = list.count;
-        while (at > 0 && sim::comes_before(hit, list.hits[at - 1])) --at;
+        while (at > 0 && trace::comes_before(hit, list.hits[at - 1])) --at;
         if (at >= depth) break;
         std::uint32_t last = list.count < depth ? list.count++ : depth - 1;
         for (; last > at; --last) list.hits[last] = list.hits[last - 1];
         list.hits[at] = hit;
     }
     while (list.count > 0 && list.hits[list.count - 1].t > list.hits[0].t + reach_m)
-        list.hits[--list.count] = sim::Hit{};
+        list.hits[--list.count] = trace::Hit{};
 }
 
 /// Where a ray's interest ends, given the hits it has from other tiles.
-float bound(const sim::HitList& list, std::uint32_t depth, float reach_m, float t_max) {
+float bound(const trace::HitList& list, std::uint32_t depth, float reach_m, float t_max) {
     if (list.count == 0) return t_max;
     const float reach = std::min(t_max, list.hits[0].t + reach_m);
     return list.count < depth ? reach : std::min(reach, list.hits[depth - 1].t);
 }
 
-class OptixTracer final : public sim::Tracer {
+class OptixTracer final : public trace::Tracer, public sim::ScanTracer {
   public:
     OptixTracer(std::unique_ptr<Device> device, const OptixOptions& options)
         : gpu_(std::make_shared<Gpu>(std::move(device), options)) {}
 
     std::string name() const override { return gpu_->device->description(); }
 
-    sim::TracerTilePtr load(SplatTile tile) const override { return std::make_shared<OptixTile>(gpu_, tile); }
+    trace::TracerTilePtr load(SplatTile tile) const override {
+        return std::make_shared<OptixTile>(gpu_, tile);
+    }
     std::size_t estimated_bytes(std::uint64_t splats) const override {
         if (splats > std::numeric_limits<std::uint32_t>::max())
             throw ResourceError("a tile of " + std::to_string(splats) + " splats is too large for a GPU");
         return gpu_->loader.resident_bytes(static_cast<std::uint32_t>(splats));
     }
-    sim::TileSetPtr bind(std::span<const sim::TracerTilePtr> tiles) const override {
+    trace::TileSetPtr bind(std::span<const trace::TracerTilePtr> tiles) const override {
         return std::make_shared<OptixTileSet>(gpu_, tiles);
     }
     std::size_t resident_bytes() const override {
@@ -102,51 +104,51 @@ class OptixTracer final : public sim::Tracer {
     }
     std::size_t batch_rays() const override { return gpu_->batches.batch_hits(); }
 
-    void closest(const sim::TileSet& tiles, std::span<const sim::Ray> rays,
-                 std::span<sim::Hit> hits) const override {
+    void closest(const trace::TileSet& tiles, std::span<const trace::Ray> rays,
+                 std::span<trace::Hit> hits) const override {
         const LoadedScene& scene = static_cast<const OptixTileSet&>(tiles).scene();
         if (scene.scene_count == 0) return;
         gpu_->batches.trace(
             scene, rays.size(), {},
-            [&](std::size_t first, std::span<sim::Ray> out) {
+            [&](std::size_t first, std::span<trace::Ray> out) {
                 for (std::size_t i = 0; i < out.size(); ++i) {
-                    const sim::Ray& ray = rays[first + i];
-                    const sim::Hit& known = hits[first + i];
-                    out[i] = known.exists() ? sim::shortened(ray, known.t) : ray;
+                    const trace::Ray& ray = rays[first + i];
+                    const trace::Hit& known = hits[first + i];
+                    out[i] = known.exists() ? trace::shortened(ray, known.t) : ray;
                 }
             },
-            [&](std::size_t first, std::span<const sim::Hit> found) {
+            [&](std::size_t first, std::span<const trace::Hit> found) {
                 for (std::size_t i = 0; i < found.size(); ++i) {
-                    const sim::Hit& a = found[i];
-                    sim::Hit& b = hits[first + i];
+                    const trace::Hit& a = found[i];
+                    trace::Hit& b = hits[first + i];
                     if (!a.exists()) continue;
-                    if (!b.exists() || sim::comes_before(a, b)) b = a;
+                    if (!b.exists() || trace::comes_before(a, b)) b = a;
                 }
             });
     }
 
-    void nearest(const sim::TileSet& tiles, std::span<const sim::Ray> rays, std::uint32_t depth, float gap_m,
-                 std::span<sim::HitList> lists) const override {
+    void nearest(const trace::TileSet& tiles, std::span<const trace::Ray> rays, std::uint32_t depth,
+                 float gap_m, std::span<trace::HitList> lists) const override {
         const LoadedScene& scene = static_cast<const OptixTileSet&>(tiles).scene();
         if (scene.scene_count == 0) return;
-        depth = std::clamp(depth, 1u, static_cast<std::uint32_t>(sim::kMaxHits));
+        depth = std::clamp(depth, 1u, static_cast<std::uint32_t>(trace::kMaxHits));
         const TraceTask task = nearest_task(depth, gap_m);
         const float reach_m = task.reach_m;
         gpu_->batches.trace(
             scene, rays.size(), task,
-            [&](std::size_t first, std::span<sim::Ray> out) {
+            [&](std::size_t first, std::span<trace::Ray> out) {
                 for (std::size_t i = 0; i < out.size(); ++i) {
-                    const sim::Ray& ray = rays[first + i];
-                    out[i] = sim::shortened(ray, bound(lists[first + i], depth, reach_m, ray.t_max));
+                    const trace::Ray& ray = rays[first + i];
+                    out[i] = trace::shortened(ray, bound(lists[first + i], depth, reach_m, ray.t_max));
                 }
             },
-            [&](std::size_t first, std::span<const sim::Hit> found) {
+            [&](std::size_t first, std::span<const trace::Hit> found) {
                 for (std::size_t i = 0; i * depth < found.size(); ++i)
                     merge(lists[first + i], found.subspan(i * depth, depth), depth, reach_m);
             });
     }
 
-    void scan(const sim::TileSet& tiles, const sim::ScanPart& part, sim::RayBatch&,
+    void scan(const trace::TileSet& tiles, const sim::ScanPart& part,
               std::span<sim::Return> returns) const override {
         gpu_->batches.scan(static_cast<const OptixTileSet&>(tiles).scene(), part,
                            [&](std::size_t first, std::span<const sim::Return> made) {
@@ -163,7 +165,8 @@ class OptixTracer final : public sim::Tracer {
 
 }  // namespace
 
-std::unique_ptr<sim::Tracer> make_optix_tracer(std::unique_ptr<Device> device, const OptixOptions& options) {
+std::unique_ptr<trace::Tracer> make_optix_tracer(std::unique_ptr<Device> device,
+                                                 const OptixOptions& options) {
     return std::make_unique<OptixTracer>(std::move(device), options);
 }
 

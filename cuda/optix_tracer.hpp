@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cuda/device.hpp"
-#include "sim/tracer.hpp"
+#include "trace/tracer.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -17,7 +17,7 @@ struct OptixOptions {
 /// The tracer contract on a GPU. It finds the same hits as the Embree tracer, bit for bit as far as the
 /// device rounds as IEEE 754 says: both decide hits by the functions of ray_disc_hd.hpp in the frame of each
 /// tile.
-std::unique_ptr<sim::Tracer> make_optix_tracer(std::unique_ptr<Device> device,
-                                               const OptixOptions& options = {});
+std::unique_ptr<trace::Tracer> make_optix_tracer(std::unique_ptr<Device> device,
+                                                 const OptixOptions& options = {});
 
 }  // namespace citysplat::gpu

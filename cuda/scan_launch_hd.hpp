@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sim/scan_hd.hpp"
+#include "sim/scan/scan_hd.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -13,9 +13,9 @@ struct ScanLaunch {
     sim::ScanView scan;   ///< what it points to is on the device; a list begins with the batch's first firing
     std::uint32_t first;  ///< place of the batch's first ray in the firings; 0 for a list
     std::uint32_t count;
-    sim::Ray* rays;
-    const sim::Hit* hits;  ///< TraceParams::hits
-    sim::Return* returns;  ///< in the order of the rays
+    trace::Ray* rays;
+    const trace::Hit* hits;  ///< TraceParams::hits
+    sim::Return* returns;    ///< in the order of the rays
 };
 static_assert(sizeof(ScanLaunch) == 288);
 
@@ -31,7 +31,7 @@ CITYSPLAT_HD inline void generate_ray(const ScanLaunch& launch, std::uint32_t i)
 CITYSPLAT_HD inline sim::Echo echo_of_ray(const ScanLaunch& launch, std::uint32_t i) {
     const sim::ReturnModel& model = launch.scan.model;
     if (model.depth == 1) return sim::echo_of(launch.hits[i]);
-    const sim::Hit* hits = launch.hits + static_cast<std::size_t>(i) * model.depth;
+    const trace::Hit* hits = launch.hits + static_cast<std::size_t>(i) * model.depth;
     std::uint32_t count = 0;
     while (count < model.depth && hits[count].exists()) ++count;
     return sim::echo_of(hits, count, model.gap_m);

@@ -16,7 +16,7 @@ struct SceneLayout {
         std::vector<TileInstance> instances;
     };
     std::vector<Scene> scenes;
-    std::vector<sim::TileView> tiles;  ///< by slot
+    std::vector<trace::TileView> tiles;  ///< by slot
 };
 
 SceneLayout lay_out_scenes(std::span<const LoadedTile* const> tiles);

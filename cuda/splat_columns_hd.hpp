@@ -1,15 +1,15 @@
 #pragma once
 
-#include "core/disc_bounds_hd.hpp"
 #include "cuda/trace_params_hd.hpp"
-#include "sim/splat_columns_hd.hpp"
+#include "model/disc_bounds_hd.hpp"
+#include "trace/splat_columns_hd.hpp"
 
 #include <cstdint>
 
 /// From the columns of a splat tile, as they lie on disk, to what the OptiX programs need.
 namespace citysplat::gpu {
 
-using sim::SplatColumns;
+using trace::SplatColumns;
 
 /// Box of a disc, laid out as OptixAabb.
 struct DiscBox {
@@ -18,8 +18,8 @@ struct DiscBox {
 static_assert(sizeof(DiscBox) == 24);
 
 struct DecodedSplats {
-    sim::TraceDisc* discs;
-    sim::SplatFacts* facts;
+    trace::TraceDisc* discs;
+    trace::SplatFacts* facts;
     DiscBox* boxes;
 };
 
@@ -32,10 +32,10 @@ CITYSPLAT_HD inline DiscBox box_around(const Disc& disc) {
 
 CITYSPLAT_HD inline void decode_splat(const SplatColumns& columns, std::uint32_t i,
                                       const DecodedSplats& out) {
-    const Disc disc = sim::disc_of(columns, i);
-    out.discs[i] = sim::make_trace_disc(disc, columns.label[i]);
+    const Disc disc = trace::disc_of(columns, i);
+    out.discs[i] = trace::make_trace_disc(disc, columns.label[i]);
     out.discs[i].label |= static_cast<std::uint32_t>(columns.frame[i]) << 16;
-    out.facts[i] = sim::facts_of(columns, i);
+    out.facts[i] = trace::facts_of(columns, i);
     out.boxes[i] = box_around(disc);
 }
 

@@ -53,13 +53,13 @@ void refuse_bad_splats(const SplatTile& tile) {
 
 }  // namespace
 
-const sim::TraceDisc* LoadedTile::discs() const { return at<const sim::TraceDisc>(splats.address()); }
-const sim::SplatFacts* LoadedTile::facts() const {
-    return at<const sim::SplatFacts>(splats.address() + count * sizeof(sim::TraceDisc));
+const trace::TraceDisc* LoadedTile::discs() const { return at<const trace::TraceDisc>(splats.address()); }
+const trace::SplatFacts* LoadedTile::facts() const {
+    return at<const trace::SplatFacts>(splats.address() + count * sizeof(trace::TraceDisc));
 }
 const SceneView* LoadedScene::scenes() const { return at<const SceneView>(tables.address()); }
-const sim::TileView* LoadedScene::tiles() const {
-    return at<const sim::TileView>(tables.address() + scene_count * sizeof(SceneView));
+const trace::TileView* LoadedScene::tiles() const {
+    return at<const trace::TileView>(tables.address() + scene_count * sizeof(SceneView));
 }
 
 TileLoader::TileLoader(Device& device, DeviceMemory& memory, std::size_t staging_bytes)
@@ -76,15 +76,15 @@ LoadedTile TileLoader::load(const SplatTile& tile) {
     if (tile.empty()) return loaded;
 
     const std::lock_guard lock(mutex_);
-    loaded.splats =
-        memory_.allocate(MemoryUse::splats, tile.size() * (sizeof(sim::TraceDisc) + sizeof(sim::SplatFacts)));
+    loaded.splats = memory_.allocate(MemoryUse::splats,
+                                     tile.size() * (sizeof(trace::TraceDisc) + sizeof(trace::SplatFacts)));
     const DeviceBuffer columns = memory_.allocate(MemoryUse::transient, tile.bytes().size());
     const DeviceBuffer boxes = memory_.allocate(MemoryUse::transient, tile.size() * sizeof(DiscBox));
     const Drain drain{device_};
     upload(columns.address(), tile.bytes());
     device_.decode(Queue::load, columns_at(columns.address(), tile), loaded.count,
-                   {const_cast<sim::TraceDisc*>(loaded.discs()), const_cast<sim::SplatFacts*>(loaded.facts()),
-                    at<DiscBox>(boxes.address())});
+                   {const_cast<trace::TraceDisc*>(loaded.discs()),
+                    const_cast<trace::SplatFacts*>(loaded.facts()), at<DiscBox>(boxes.address())});
     build_accel(loaded, boxes.address());
     return loaded;
 }
@@ -115,7 +115,7 @@ void TileLoader::build_accel(LoadedTile& tile, DeviceAddress boxes) {
 
 std::size_t TileLoader::resident_bytes(std::uint32_t splats) const {
     if (splats == 0) return 0;
-    return splats * (sizeof(sim::TraceDisc) + sizeof(sim::SplatFacts)) +
+    return splats * (sizeof(trace::TraceDisc) + sizeof(trace::SplatFacts)) +
            device_.accel_sizes(AccelKind::discs, splats).output_bytes;
 }
 

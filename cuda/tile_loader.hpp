@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/splat_tile.hpp"
 #include "cuda/device_memory.hpp"
+#include "model/splat_tile.hpp"
 
 #include <array>
 #include <cstdint>
@@ -19,8 +19,8 @@ struct LoadedTile {
     TileFrame frame;
 
     std::size_t bytes() const { return splats.bytes() + accel.bytes(); }
-    const sim::TraceDisc* discs() const;
-    const sim::SplatFacts* facts() const;
+    const trace::TraceDisc* discs() const;
+    const trace::SplatFacts* facts() const;
 };
 
 /// Tiles bound together: the table of their views, and one scene per neighbourhood.
@@ -30,7 +30,7 @@ struct LoadedScene {
     std::uint32_t scene_count = 0;
 
     const SceneView* scenes() const;
-    const sim::TileView* tiles() const;
+    const trace::TileView* tiles() const;
 };
 
 /// Brings tiles and scenes onto the device, beside the tracing.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sim/tile_view_hd.hpp"
+#include "trace/tile_view_hd.hpp"
 
 #include <cstdint>
 
@@ -26,9 +26,9 @@ inline constexpr std::uint32_t kAllFrames = 0xffffffffu;
 
 struct TraceParams {
     const SceneView* scenes;
-    const sim::TileView* tiles;  ///< TraceDisc::label has the splat's frame number above its 16 bits
-    const sim::Ray* rays;
-    sim::Hit* hits;  ///< `wanted.depth` per ray, in order; the first that does not exist ends a ray's hits
+    const trace::TileView* tiles;  ///< TraceDisc::label has the splat's frame number above its 16 bits
+    const trace::Ray* rays;
+    trace::Hit* hits;  ///< `wanted.depth` per ray, in order; the first that does not exist ends a ray's hits
     std::uint32_t scene_count;
     Wanted wanted;        ///< of each ray; `reach_m` is for nearest only
     std::uint32_t frame;  ///< which dynamic splats are there; kAllFrames, or 0 for static ones only
@@ -51,41 +51,41 @@ CITYSPLAT_HD inline bool in_frame(std::uint32_t label_and_frame, std::uint32_t f
 
 /// Where the ray meets the splat, by the rules of ray_disc_hd.hpp in the frame of the tile; false when it
 /// does not, or not within its limits. Traversal decides only which splats are asked.
-CITYSPLAT_HD inline bool meets_splat(const sim::TileView& tile, std::uint32_t splat, const sim::Ray& ray,
+CITYSPLAT_HD inline bool meets_splat(const trace::TileView& tile, std::uint32_t splat, const trace::Ray& ray,
                                      std::uint32_t frame, float& t) {
-    const sim::TraceDisc& disc = tile.discs[splat];
-    const Vec3f origin = sim::local_origin(sim::lattice_origin(ray), tile.origin);
-    return sim::meets(disc, origin, ray.direction, t) && t > ray.t_min && t <= ray.t_max &&
+    const trace::TraceDisc& disc = tile.discs[splat];
+    const Vec3f origin = trace::local_origin(trace::lattice_origin(ray), tile.origin);
+    return trace::meets(disc, origin, ray.direction, t) && t > ray.t_min && t <= ray.t_max &&
            in_frame(disc.label, frame);
 }
 
 /// A hit while its ray is under way.
 struct Candidate {
     float t;
-    sim::SplatPlace place;  ///< in TraceParams::tiles
+    trace::SplatPlace place;  ///< in TraceParams::tiles
 };
 
 /// Slot of a candidate that stands for "nothing yet".
 inline constexpr std::uint32_t kNoSlot = 0xffffffffu;
 
 /// The order of hits (hit_hd.hpp). Ids are looked up only where distances are equal.
-CITYSPLAT_HD inline bool comes_before(const Candidate& a, const Candidate& b, const sim::TileView* tiles) {
+CITYSPLAT_HD inline bool comes_before(const Candidate& a, const Candidate& b, const trace::TileView* tiles) {
     return a.t != b.t ? a.t < b.t : id_of(tiles, a.place) < id_of(tiles, b.place);
 }
 
 /// The nearest hits of a ray so far, in order.
 struct Nearest {
-    Candidate hits[sim::kMaxHits];
+    Candidate hits[trace::kMaxHits];
     std::uint32_t count;
 };
 
 /// Puts a hit in its place; a hit that is there already (OptiX may ask a splat twice) changes nothing.
 /// Returns the distance beyond which no hit is wanted any more.
 CITYSPLAT_HD inline float offer(Nearest& nearest, const Candidate& hit, const Wanted& wanted,
-                                const sim::TileView* tiles) {
+                                const trace::TileView* tiles) {
     bool known = false;
     for (std::uint32_t i = 0; i < nearest.count; ++i) {
-        const sim::SplatPlace place = nearest.hits[i].place;
+        const trace::SplatPlace place = nearest.hits[i].place;
         known = known || (place.slot == hit.place.slot && place.splat == hit.place.splat);
     }
     std::uint32_t at = nearest.count;
@@ -109,8 +109,9 @@ CITYSPLAT_HD inline std::uint32_t count_within_reach(const Nearest& nearest, flo
 }
 
 /// Requires a hit that meets_splat() found.
-CITYSPLAT_HD inline sim::Hit describe(const Candidate& hit, const sim::TileView* tiles, const sim::Ray& ray) {
-    return sim::describe(hit.t, tiles, hit.place, ray);
+CITYSPLAT_HD inline trace::Hit describe(const Candidate& hit, const trace::TileView* tiles,
+                                        const trace::Ray& ray) {
+    return trace::describe(hit.t, tiles, hit.place, ray);
 }
 
 }  // namespace citysplat::gpu

@@ -1,5 +1,8 @@
 #pragma once
 
+#include "core/cancel.hpp"
+
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 
@@ -112,6 +115,18 @@ void parallel_for(std::size_t n, const Body& body) {
 template <class Body>
 void isolated(const Body& body) {
     detail::run_isolated([](const void* b) { (*static_cast<const Body*>(b))(); }, &body);
+}
+
+/// Calls body(begin, end) for consecutive chunks of [0, n), in parallel. A waiting thread does not pick up
+/// unrelated work (another tile), which would hold two tiles' memory at once.
+template <class Body>
+void for_each_chunk(std::size_t n, std::size_t chunk, const CancelToken& cancel, const Body& body) {
+    isolated([&] {
+        parallel_for((n + chunk - 1) / chunk, [&](std::size_t c) {
+            cancel.check();
+            body(c * chunk, std::min(n, (c + 1) * chunk));
+        });
+    });
 }
 
 /// Calls body(i) for each i in [0, n), each as a task of its own: none waits for another to end.

@@ -1,9 +1,9 @@
 #include "splat/calibration.hpp"
 
+#include "core/parallel.hpp"
 #include "splat/city_sample.hpp"
 #include "splat/generation.hpp"
-#include "splat/parallel.hpp"
-#include "splat/plane_fit.hpp"
+#include "splat/search/plane_fit.hpp"
 
 #include <algorithm>
 #include <atomic>

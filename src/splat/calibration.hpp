@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/class_map.hpp"
+#include "model/class_map.hpp"
 #include "splat/splat_params.hpp"
 #include "tiling/tile_processor.hpp"
 

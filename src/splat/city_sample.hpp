@@ -2,7 +2,7 @@
 
 #include "core/vec_hd.hpp"
 #include "splat/class_table.hpp"
-#include "splat/neighbour_search.hpp"
+#include "splat/search/neighbour_search.hpp"
 #include "tiling/tile_processor.hpp"
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/class_map.hpp"
+#include "model/class_map.hpp"
 
 #include <cstdint>
 #include <vector>

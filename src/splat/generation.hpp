@@ -2,8 +2,8 @@
 
 #include "core/cancel.hpp"
 #include "core/lattice.hpp"
-#include "splat/neighbour_search.hpp"
 #include "splat/point_cloud.hpp"
+#include "splat/search/neighbour_search.hpp"
 #include "splat/splat_params.hpp"
 #include "splat/stage_times.hpp"
 #include "tiling/tile_processor.hpp"

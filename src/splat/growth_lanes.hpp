@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/vec_hd.hpp"
-#include "splat/search_buffers.hpp"
+#include "splat/search/search_buffers.hpp"
 #include "splat/surface.hpp"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Compiled once per instruction set by growth_lanes.cpp, hence without include guard.
 #include "splat/growth_lanes.hpp"
-#include "splat/search_lanes_inl.hpp"
+#include "splat/search/search_lanes_inl.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,9 @@
 #include "splat/point_cloud.hpp"
 
 #include "core/error.hpp"
+#include "core/parallel.hpp"
 #include "splat/class_table.hpp"
-#include "splat/curve.hpp"
-#include "splat/parallel.hpp"
+#include "splat/search/curve.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "core/class_map.hpp"
 #include "core/lattice.hpp"
-#include "core/point.hpp"
-#include "core/splat_hd.hpp"
 #include "core/vec_hd.hpp"
+#include "model/class_map.hpp"
+#include "model/point.hpp"
+#include "model/splat_hd.hpp"
 
 #include <cstddef>
 #include <cstdint>

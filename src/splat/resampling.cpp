@@ -1,7 +1,7 @@
 #include "splat/resampling.hpp"
 
+#include "core/parallel.hpp"
 #include "core/rng_hd.hpp"
-#include "splat/parallel.hpp"
 
 #include <tbb/enumerable_thread_specific.h>
 

@@ -1,8 +1,8 @@
 #include "splat/selection.hpp"
 
+#include "core/parallel.hpp"
 #include "core/rng_hd.hpp"
-#include "splat/curve.hpp"
-#include "splat/parallel.hpp"
+#include "splat/search/curve.hpp"
 
 #include <tbb/enumerable_thread_specific.h>
 

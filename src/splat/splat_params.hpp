@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/hash.hpp"
-#include "core/splat_hd.hpp"
+#include "model/splat_hd.hpp"
 
 #include <array>
 #include <cstdint>

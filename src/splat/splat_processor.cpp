@@ -2,7 +2,7 @@
 
 #include "core/error.hpp"
 #include "splat/calibration.hpp"
-#include "splat/curve.hpp"
+#include "splat/search/curve.hpp"
 #include "splat/tile_generation.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "splat/surface.hpp"
 
-#include "splat/parallel.hpp"
-#include "splat/plane_fit.hpp"
+#include "core/parallel.hpp"
+#include "splat/search/plane_fit.hpp"
 
 #include <tbb/enumerable_thread_specific.h>
 

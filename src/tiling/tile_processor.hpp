@@ -3,9 +3,9 @@
 #include "core/cancel.hpp"
 #include "core/hash.hpp"
 #include "core/lattice.hpp"
-#include "core/point.hpp"
 #include "core/progress.hpp"
-#include "core/splat_tile.hpp"
+#include "model/point.hpp"
+#include "model/splat_tile.hpp"
 #include "tiling/sector.hpp"
 
 #include <cstddef>

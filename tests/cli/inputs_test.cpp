@@ -1,5 +1,5 @@
 #include "core/file.hpp"
-#include "formats/las_image.hpp"
+#include "io/las_image.hpp"
 #include "run_program.hpp"
 #include "temp_dir.hpp"
 

@@ -1,4 +1,4 @@
-#include "core/camera.hpp"
+#include "view/camera.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,11 +1,11 @@
 #include "core/bytes.hpp"
-#include "core/class_map.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "core/hash.hpp"
 #include "core/lattice.hpp"
 #include "core/math_hd.hpp"
-#include "core/picture.hpp"
+#include "io/write/picture.hpp"
+#include "model/class_map.hpp"
 #include "temp_dir.hpp"
 
 #include <catch2/catch.hpp>

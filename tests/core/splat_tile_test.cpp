@@ -1,4 +1,4 @@
-#include "core/splat_tile.hpp"
+#include "model/splat_tile.hpp"
 
 #include "core/math_hd.hpp"
 

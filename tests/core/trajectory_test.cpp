@@ -1,4 +1,4 @@
-#include "core/trajectory.hpp"
+#include "model/trajectory.hpp"
 
 #include "core/error.hpp"
 #include "core/file.hpp"

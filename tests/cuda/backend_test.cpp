@@ -1,4 +1,4 @@
-#include "sim/backend.hpp"
+#include "trace/backend.hpp"
 
 #include "core/error.hpp"
 #include "cuda/gpu_facts.hpp"
@@ -29,7 +29,7 @@ std::string refusal_after(Change change) {
     return gpu::refusal(facts);
 }
 
-sim::GpuOffer offer_on_cpu() {
+trace::GpuOffer offer_on_cpu() {
     return {"", "test", [] {
                 return gpu::make_optix_tracer(
                     std::make_unique<on_cpu::CpuDevice>(std::make_shared<on_cpu::Script>()), {0, 1000, 4096});
@@ -71,31 +71,31 @@ TEST_CASE("a refusal names the first thing that is wrong and the way out", "[gpu
 }
 
 TEST_CASE("the backend is what was asked for, or the reason why not", "[gpu]") {
-    const sim::GpuOffer none{"there is no GPU", "", nullptr};
-    const sim::GpuOffer broken{"", "test", []() -> std::unique_ptr<sim::Tracer> {
-                                   throw UnavailableError("the pipeline did not link");
-                               }};
-    using enum sim::BackendChoice;
+    const trace::GpuOffer none{"there is no GPU", "", nullptr};
+    const trace::GpuOffer broken{"", "test", []() -> std::unique_ptr<trace::Tracer> {
+                                     throw UnavailableError("the pipeline did not link");
+                                 }};
+    using enum trace::BackendChoice;
 
-    CHECK(sim::make_backend(cpu, offer_on_cpu()).name == "cpu");
-    CHECK(sim::make_backend(gpu, offer_on_cpu()).name == "gpu");
-    const sim::Backend best = sim::make_backend(automatic, offer_on_cpu());
+    CHECK(trace::make_backend(cpu, offer_on_cpu()).name == "cpu");
+    CHECK(trace::make_backend(gpu, offer_on_cpu()).name == "gpu");
+    const trace::Backend best = trace::make_backend(automatic, offer_on_cpu());
     CHECK(best.name == "gpu");
     CHECK(best.note == "backend: gpu, the programs on the CPU");
 
-    const sim::Backend fallback = sim::make_backend(automatic, none);
+    const trace::Backend fallback = trace::make_backend(automatic, none);
     CHECK(fallback.name == "cpu");
     CHECK_THAT(fallback.note, Catch::StartsWith("backend: cpu, Embree") &&
                                   Catch::EndsWith("(no gpu: there is no GPU)") && !Catch::Contains("\n"));
-    CHECK_THAT(sim::make_backend(automatic, broken).note,
+    CHECK_THAT(trace::make_backend(automatic, broken).note,
                Catch::EndsWith("(no gpu: the pipeline did not link)"));
-    CHECK_THROWS_AS(sim::make_backend(gpu, none), UnavailableError);
-    CHECK_THROWS_WITH(sim::make_backend(gpu, broken), Catch::Contains("the pipeline did not link"));
+    CHECK_THROWS_AS(trace::make_backend(gpu, none), UnavailableError);
+    CHECK_THROWS_WITH(trace::make_backend(gpu, broken), Catch::Contains("the pipeline did not link"));
 }
 
 TEST_CASE("the names of the backends", "[gpu]") {
-    CHECK(sim::parse_backend("auto") == sim::BackendChoice::automatic);
-    CHECK(sim::parse_backend("cpu") == sim::BackendChoice::cpu);
-    CHECK(sim::parse_backend("gpu") == sim::BackendChoice::gpu);
-    CHECK_THROWS_AS(sim::parse_backend("cuda"), UsageError);
+    CHECK(trace::parse_backend("auto") == trace::BackendChoice::automatic);
+    CHECK(trace::parse_backend("cpu") == trace::BackendChoice::cpu);
+    CHECK(trace::parse_backend("gpu") == trace::BackendChoice::gpu);
+    CHECK_THROWS_AS(trace::parse_backend("cuda"), UsageError);
 }

@@ -16,27 +16,27 @@ using namespace citysplat::test;
 
 namespace {
 
-std::vector<sim::Hit> closest(const sim::Tracer& tracer, const sim::TileSet& set,
-                              std::span<const sim::Ray> rays) {
-    std::vector<sim::Hit> hits(rays.size());
+std::vector<trace::Hit> closest(const trace::Tracer& tracer, const trace::TileSet& set,
+                                std::span<const trace::Ray> rays) {
+    std::vector<trace::Hit> hits(rays.size());
     tracer.closest(set, rays, hits);
     return hits;
 }
 
-std::vector<sim::HitList> nearest(const sim::Tracer& tracer, const sim::TileSet& set,
-                                  std::span<const sim::Ray> rays, std::uint32_t depth, float gap_m) {
-    std::vector<sim::HitList> lists(rays.size());
+std::vector<trace::HitList> nearest(const trace::Tracer& tracer, const trace::TileSet& set,
+                                    std::span<const trace::Ray> rays, std::uint32_t depth, float gap_m) {
+    std::vector<trace::HitList> lists(rays.size());
     tracer.nearest(set, rays, depth, gap_m, lists);
     return lists;
 }
 
-std::size_t differences(std::span<const sim::Hit> a, std::span<const sim::Hit> b) {
+std::size_t differences(std::span<const trace::Hit> a, std::span<const trace::Hit> b) {
     std::size_t n = 0;
     for (std::size_t i = 0; i < a.size(); ++i) n += !same(a[i], b[i]);
     return n;
 }
 
-std::size_t differences(std::span<const sim::HitList> a, std::span<const sim::HitList> b) {
+std::size_t differences(std::span<const trace::HitList> a, std::span<const trace::HitList> b) {
     std::size_t n = 0;
     for (std::size_t i = 0; i < a.size(); ++i)
         n += a[i].count != b[i].count ||
@@ -45,12 +45,12 @@ std::size_t differences(std::span<const sim::HitList> a, std::span<const sim::Hi
 }
 
 /// Rays whose hits differ between the device code on the CPU and Embree.
-std::size_t disagreements(const Street& street, std::span<const sim::Ray> rays,
+std::size_t disagreements(const Street& street, std::span<const trace::Ray> rays,
                           const on_cpu::Manners& manners) {
     on_cpu::Script script;
     script.manners = manners;
     Rig rig(script);
-    const auto embree = sim::make_embree_tracer();
+    const auto embree = trace::make_embree_tracer();
     const auto gpu_set = rig.tracer->bind(load_all(*rig.tracer, street));
     const auto cpu_set = embree->bind(load_all(*embree, street));
     const auto expected = closest(*embree, *cpu_set, rays);
@@ -117,8 +117,8 @@ TEST_CASE("tiles in several sets give what one set gives, in any order", "[gpu]"
     // A long ray that is cut at a near hit must not become a short one, which starts at another place.
     for (const float range_m : {80.0f, 1500.0f}) {
         const auto rays = street.rays(9, 3'000, range_m);
-        std::vector<sim::Hit> hits(rays.size());
-        std::vector<sim::HitList> lists(rays.size());
+        std::vector<trace::Hit> hits(rays.size());
+        std::vector<trace::HitList> lists(rays.size());
         for (std::size_t i : {4u, 0u, 5u, 2u, 1u, 3u}) {
             const auto one = rig.tracer->bind(std::span(&tiles[i], 1));
             rig.tracer->closest(*one, rays, hits);
@@ -146,7 +146,7 @@ TEST_CASE("tiles kilometres apart are traced in scenes of their own", "[gpu]") {
     CHECK(differences(closest(*rig.tracer, *rig.tracer->bind(tiles), rays), expected) == 0);
 
     auto there = rays;
-    for (sim::Ray& ray : there) ray.origin.x += 250'000;
+    for (trace::Ray& ray : there) ray.origin.x += 250'000;
     const auto hits = closest(*rig.tracer, *rig.tracer->bind(tiles), there);
     CHECK(std::any_of(hits.begin(), hits.end(), [](auto& hit) { return hit.exists(); }));
 }
@@ -161,8 +161,8 @@ TEST_CASE("an empty tile and an empty set are met by no ray", "[gpu]") {
     CHECK_THROWS_AS(rig.tracer->estimated_bytes(5'000'000'000), ResourceError);
     CHECK(rig.tracer->batch_rays() == 500);
     for (const auto& set : {rig.tracer->bind({}), rig.tracer->bind(std::span(&empty, 1))}) {
-        for (const sim::Hit& hit : closest(*rig.tracer, *set, rays)) CHECK_FALSE(hit.exists());
-        for (const sim::HitList& list : nearest(*rig.tracer, *set, rays, 3, 0.1f)) CHECK(list.count == 0);
+        for (const trace::Hit& hit : closest(*rig.tracer, *set, rays)) CHECK_FALSE(hit.exists());
+        for (const trace::HitList& list : nearest(*rig.tracer, *set, rays, 3, 0.1f)) CHECK(list.count == 0);
     }
 }
 
@@ -180,13 +180,13 @@ TEST_CASE("a launch meets static splats and those of its own frame", "[gpu]") {
     const gpu::LoadedTile* in_scene = &tile;
     const gpu::LoadedScene scene = loader.bind(std::span(&in_scene, 1));
     const auto range_met = [&](gpu::TraceKind kind, std::uint32_t frame) {
-        sim::Hit met;
+        trace::Hit met;
         batches.trace(
             scene, 1, {kind, 1, 0, frame},
-            [](std::size_t, std::span<sim::Ray> out) {
+            [](std::size_t, std::span<trace::Ray> out) {
                 out[0] = {{100, 200, 5}, {0, 0, -1}, 0, 50};
             },
-            [&](std::size_t, std::span<const sim::Hit> hits) { met = hits[0]; });
+            [&](std::size_t, std::span<const trace::Hit> hits) { met = hits[0]; });
         return met.range_m;
     };
     for (const auto kind : {gpu::TraceKind::closest, gpu::TraceKind::nearest}) {
@@ -232,7 +232,7 @@ TEST_CASE("what a tile takes is estimated from above and comes back when it goes
 TEST_CASE("tiles outlive the tracer that made them", "[gpu]") {
     const Street street(16, 1, 1, 50);
     auto script = std::make_shared<on_cpu::Script>();
-    std::vector<sim::TracerTilePtr> tiles;
+    std::vector<trace::TracerTilePtr> tiles;
     {
         const auto tracer = gpu::make_optix_tracer(std::make_unique<on_cpu::CpuDevice>(script), Rig::small());
         tiles = load_all(*tracer, street);
@@ -248,7 +248,7 @@ TEST_CASE("a budget that is used up is told with its books, and later loads work
     gpu::OptixOptions options = Rig::small();
     options.memory_bytes = 900'000;
     Rig rig({}, options);
-    std::vector<sim::TracerTilePtr> tiles;
+    std::vector<trace::TracerTilePtr> tiles;
     std::string message;
     try {
         for (std::uint32_t i = 0; i < 100; ++i) tiles.push_back(rig.tracer->load(copy(street.tiles[0])));
@@ -269,11 +269,11 @@ TEST_CASE("whichever call to the device fails, the error is told, nothing leaks,
           "[gpu]") {
     const Street street(18, 2, 1, 150);
     const auto rays = street.rays(19, 1'300);
-    const auto work = [&](const sim::Tracer& tracer) {
+    const auto work = [&](const trace::Tracer& tracer) {
         const auto set = tracer.bind(load_all(tracer, street));
         auto hits = closest(tracer, *set, rays);
         for (const auto& list : nearest(tracer, *set, rays, 2, 0.1f))
-            hits.push_back(list.count ? list.hits[0] : sim::Hit{});
+            hits.push_back(list.count ? list.hits[0] : trace::Hit{});
         return hits;
     };
     Rig sound;
@@ -287,7 +287,7 @@ TEST_CASE("whichever call to the device fails, the error is told, nothing leaks,
             script->lazy = lazy;
             script->fail_at = n;
             std::string message;
-            std::unique_ptr<sim::Tracer> tracer;
+            std::unique_ptr<trace::Tracer> tracer;
             try {
                 tracer = gpu::make_optix_tracer(std::make_unique<on_cpu::CpuDevice>(script), Rig::small());
                 work(*tracer);

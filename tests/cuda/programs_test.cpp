@@ -13,8 +13,8 @@ using namespace citysplat::gpu;
 TEST_CASE("the decode kernel makes of the columns what the CPU makes of them", "[gpu]") {
     const test::Street street(30, 1, 1, 777);
     const SplatTile& tile = street.tiles[0];
-    std::vector<sim::TraceDisc> discs(tile.size() + 1);
-    std::vector<sim::SplatFacts> facts(tile.size() + 1);
+    std::vector<trace::TraceDisc> discs(tile.size() + 1);
+    std::vector<trace::SplatFacts> facts(tile.size() + 1);
     std::vector<DiscBox> boxes(tile.size() + 1);
     discs.back().label = 0x1234567;
     const SplatColumns columns{tile.x().data(),         tile.y().data(),         tile.z().data(),
@@ -47,8 +47,8 @@ namespace {
 
 /// Three tiles of which only the ids of splats are known: splats 2k and 2k + 1 are alike.
 struct Names {
-    std::vector<sim::SplatFacts> facts[3];
-    sim::TileView tiles[3];
+    std::vector<trace::SplatFacts> facts[3];
+    trace::TileView tiles[3];
 
     Names() {
         for (std::uint32_t slot = 0; slot < 3; ++slot) {

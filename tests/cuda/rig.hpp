@@ -10,7 +10,7 @@ namespace citysplat::test {
 /// The tracer on a device that runs on the CPU, and what that device is told and did.
 struct Rig {
     std::shared_ptr<on_cpu::Script> script = std::make_shared<on_cpu::Script>();
-    std::unique_ptr<sim::Tracer> tracer;
+    std::unique_ptr<trace::Tracer> tracer;
 
     explicit Rig(on_cpu::Script s = {}, gpu::OptixOptions options = small())
         : script(std::make_shared<on_cpu::Script>(s)),

@@ -2,8 +2,9 @@
 #include "core/error.hpp"
 #include "cuda/on_cpu/programs.hpp"
 #include "cuda/rig.hpp"
+#include "sim/drive/simulation.hpp"
 #include "sim/memory_city.hpp"
-#include "sim/simulation.hpp"
+#include "sim/scan/scan_tracer.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -15,6 +16,7 @@
 
 using namespace citysplat;
 using namespace citysplat::sim;
+using namespace citysplat::trace;
 using test::MemoryCity;
 using test::Rig;
 
@@ -340,7 +342,7 @@ TEST_CASE("a scan of no tiles has no returns", "[gpu]") {
         const ScanView view = scan.view();
         std::vector<Return> returns(scan.size());
         RayBatch scratch;
-        rig.tracer->scan(*nothing, {view, 0, scan.size()}, scratch, returns);
+        trace_scan(*rig.tracer, *nothing, {view, 0, scan.size()}, scratch, returns);
         CHECK(std::all_of(returns.begin(), returns.end(), [](const Return& r) {
             return r.status == RayStatus::none && r.splat_id == 0 && r.range_m == 30.0f;
         }));
@@ -361,7 +363,7 @@ TEST_CASE("threads fire scans at once without disturbing each other", "[gpu]") {
         const ScanView view = rays.view();
         std::vector<Return> returns(rays.size());
         RayBatch scratch;
-        rig.tracer->scan(*set, {view, 0, rays.size()}, scratch, returns);
+        trace_scan(*rig.tracer, *set, {view, 0, rays.size()}, scratch, returns);
         return returns;
     };
     std::vector<std::vector<Return>> expected;

@@ -2,8 +2,8 @@
 
 #include "core/math_hd.hpp"
 #include "core/rng_hd.hpp"
-#include "core/splat_tile.hpp"
-#include "sim/tracer.hpp"
+#include "model/splat_tile.hpp"
+#include "trace/tracer.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -32,8 +32,8 @@ struct Street {
     }
 
     /// Rays from near the middle in all directions, a third of them along the ground.
-    std::vector<sim::Ray> rays(std::uint64_t seed, std::size_t count, float range_m = 80) const {
-        std::vector<sim::Ray> out(count);
+    std::vector<trace::Ray> rays(std::uint64_t seed, std::size_t count, float range_m = 80) const {
+        std::vector<trace::Ray> out(count);
         for (std::size_t i = 0; i < count; ++i) {
             const std::uint64_t key = rng::key(seed, i);
             const double azimuth = rng::uniform(key, 0, -exact::kPi, exact::kPi);
@@ -99,13 +99,13 @@ inline SplatTile copy(const SplatTile& tile) {
     return SplatTile(tile.frame(), splats);
 }
 
-inline std::vector<sim::TracerTilePtr> load_all(const sim::Tracer& tracer, const Street& street) {
-    std::vector<sim::TracerTilePtr> out;
+inline std::vector<trace::TracerTilePtr> load_all(const trace::Tracer& tracer, const Street& street) {
+    std::vector<trace::TracerTilePtr> out;
     for (std::size_t i = 0; i < street.tiles.size(); ++i) out.push_back(tracer.load(copy(street.tiles[i])));
     return out;
 }
 
-inline bool same(const sim::Hit& a, const sim::Hit& b) {
+inline bool same(const trace::Hit& a, const trace::Hit& b) {
     return a.t == b.t && a.splat_id == b.splat_id && a.normal == b.normal && a.range_m == b.range_m &&
            a.label == b.label && a.intensity == b.intensity && a.acquired_range_m == b.acquired_range_m &&
            a.acquired_incidence == b.acquired_incidence;

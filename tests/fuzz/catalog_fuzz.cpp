@@ -1,6 +1,6 @@
 #include "fuzz.hpp"
 #include "temp_dir.hpp"
-#include "tiling/catalog.hpp"
+#include "tiling/store/catalog.hpp"
 
 using namespace citysplat;
 

@@ -1,5 +1,5 @@
-#include "core/class_map.hpp"
 #include "fuzz.hpp"
+#include "model/class_map.hpp"
 
 using namespace citysplat;
 

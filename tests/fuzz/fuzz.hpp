@@ -2,7 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
-#include "core/formats/point_file.hpp"
+#include "io/point_file.hpp"
 
 #include <cstddef>
 #include <cstdint>

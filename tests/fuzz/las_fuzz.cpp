@@ -1,10 +1,10 @@
-#include "core/formats/las_file.hpp"
 #include "fuzz.hpp"
+#include "io/las/las_file.hpp"
 
 using namespace citysplat;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const fuzz::MemoryFile file(data, size);
-    fuzz::read_points([&](const ReadOptions& options) { return formats::open_las(file.open(), options); });
+    fuzz::read_points([&](const ReadOptions& options) { return io::open_las(file.open(), options); });
     return 0;
 }

@@ -1,5 +1,5 @@
-#include "core/formats/las_file.hpp"
 #include "fuzz.hpp"
+#include "io/las/las_file.hpp"
 
 using namespace citysplat;
 
@@ -8,6 +8,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::vector<std::uint8_t> bytes(data, data + size);
     if (bytes.size() > 104) bytes[104] = static_cast<std::uint8_t>(bytes[104] | 0x80);
     const fuzz::MemoryFile file(bytes.data(), bytes.size());
-    fuzz::read_points([&](const ReadOptions& options) { return formats::open_las(file.open(), options); });
+    fuzz::read_points([&](const ReadOptions& options) { return io::open_las(file.open(), options); });
     return 0;
 }

@@ -1,16 +1,16 @@
 /// Writes the seeds of the fuzz targets: make_fuzz_seeds tests/fuzz/corpus
-#include "core/class_map.hpp"
-#include "core/formats/laz/laslib.hpp"
-#include "core/formats/point_sink.hpp"
 #include "core/rng_hd.hpp"
-#include "formats/laz_image.hpp"
-#include "sim/sensor.hpp"
+#include "io/las/laslib.hpp"
+#include "io/laz_image.hpp"
+#include "io/write/point_sink.hpp"
+#include "model/class_map.hpp"
+#include "sim/sensor/sensor.hpp"
 #include "temp_dir.hpp"
-#include "tiling/catalog.hpp"
-#include "tiling/generation_record.hpp"
-#include "tiling/object_store.hpp"
-#include "tiling/point_codec.hpp"
-#include "tiling/splat_payload.hpp"
+#include "tiling/points/point_codec.hpp"
+#include "tiling/store/catalog.hpp"
+#include "tiling/store/generation_record.hpp"
+#include "tiling/store/object_store.hpp"
+#include "tiling/store/splat_payload.hpp"
 
 #include <cstdio>
 
@@ -81,7 +81,7 @@ void point_files() {
 test::LasImage rough_points(int format) {
     constexpr std::uint32_t kPoints = 20;
     test::LasImage image = test::las_image(format >= 6 ? 4 : 3, format, kPoints, 2);
-    const std::size_t record = formats::kLasRecordBytes[static_cast<std::size_t>(format)] + 2u;
+    const std::size_t record = io::kLasRecordBytes[static_cast<std::size_t>(format)] + 2u;
     const std::size_t times = format == 0 || format == 2 ? record : format >= 6 ? 22 : 20;
     for (std::size_t i = 0; i < kPoints * record; ++i)
         if (i % record >= 12 && (i % record < times || i % record >= times + 8))
@@ -91,9 +91,9 @@ test::LasImage rough_points(int format) {
 
 /// LAZ with points that the decoder has to work for. Written by LASlib; without it the old ones stay.
 void compressed_files() {
-    if (!formats::laslib_available()) return;
+    if (!io::laslib_available()) return;
     for (const int format : {0, 1, 2, 3, 6, 7, 8, 9, 10})
-        fs::rename(formats::replace_by_laz(
+        fs::rename(io::replace_by_laz(
                        rough_points(format).write(at("laz", "format" + std::to_string(format) + ".las"))),
                    at("laz", "format" + std::to_string(format)));
 }

@@ -1,7 +1,7 @@
 #include "core/hash.hpp"
 #include "fuzz.hpp"
 #include "stored_object.hpp"
-#include "tiling/splat_payload.hpp"
+#include "tiling/store/splat_payload.hpp"
 
 #include <cstring>
 

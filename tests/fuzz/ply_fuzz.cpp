@@ -1,10 +1,10 @@
-#include "core/formats/ply_file.hpp"
 #include "fuzz.hpp"
+#include "io/points/ply_file.hpp"
 
 using namespace citysplat;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const fuzz::MemoryFile file(data, size);
-    fuzz::read_points([&](const ReadOptions& options) { return formats::open_ply(file.open(), options); });
+    fuzz::read_points([&](const ReadOptions& options) { return io::open_ply(file.open(), options); });
     return 0;
 }

@@ -1,5 +1,5 @@
 #include "fuzz.hpp"
-#include "tiling/point_codec.hpp"
+#include "tiling/points/point_codec.hpp"
 
 using namespace citysplat;
 

@@ -1,6 +1,6 @@
 #include "fuzz.hpp"
 #include "stored_object.hpp"
-#include "tiling/generation_record.hpp"
+#include "tiling/store/generation_record.hpp"
 
 using namespace citysplat;
 

@@ -1,5 +1,5 @@
 #include "fuzz.hpp"
-#include "sim/sensor.hpp"
+#include "sim/sensor/sensor.hpp"
 
 using namespace citysplat;
 

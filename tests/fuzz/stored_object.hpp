@@ -2,7 +2,7 @@
 
 #include "core/error.hpp"
 #include "temp_dir.hpp"
-#include "tiling/object_store.hpp"
+#include "tiling/store/object_store.hpp"
 
 #include <span>
 

@@ -1,11 +1,10 @@
-#include "core/formats/text_points.hpp"
 #include "fuzz.hpp"
+#include "io/points/text_points.hpp"
 
 using namespace citysplat;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const fuzz::MemoryFile file(data, size);
-    fuzz::read_points(
-        [&](const ReadOptions& options) { return formats::open_text_points(file.open(), options); });
+    fuzz::read_points([&](const ReadOptions& options) { return io::open_text_points(file.open(), options); });
     return 0;
 }

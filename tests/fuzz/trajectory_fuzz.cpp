@@ -1,5 +1,5 @@
-#include "core/formats/trajectory_file.hpp"
 #include "fuzz.hpp"
+#include "io/trajectory/trajectory_file.hpp"
 
 using namespace citysplat;
 

@@ -1,7 +1,7 @@
 #include "core/error.hpp"
-#include "tiling/city_care.hpp"
-#include "tiling/pack.hpp"
-#include "tiling/shards.hpp"
+#include "tiling/build/shards.hpp"
+#include "tiling/care/city_care.hpp"
+#include "tiling/care/pack.hpp"
 #include "tiling/toy_city.hpp"
 
 #include <cstdio>

@@ -3,8 +3,8 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "temp_dir.hpp"
-#include "tiling/city_care.hpp"
-#include "tiling/city_reader.hpp"
+#include "tiling/care/city_care.hpp"
+#include "tiling/store/city_reader.hpp"
 
 #include <fstream>
 #include <stdexcept>

@@ -1,10 +1,11 @@
-#include "sim/compare.hpp"
+#include "compare/compare.hpp"
 
 #include "core/file.hpp"
-#include "core/formats/point_sink.hpp"
 #include "core/rng_hd.hpp"
-#include "sim/export.hpp"
+#include "io/input/open_point_file.hpp"
+#include "io/write/point_sink.hpp"
 #include "sim/memory_city.hpp"
+#include "sim/output/export.hpp"
 #include "temp_dir.hpp"
 
 #include <catch2/catch.hpp>
@@ -13,6 +14,7 @@
 
 using namespace citysplat;
 using namespace citysplat::sim;
+using namespace citysplat::compare;
 
 namespace {
 

@@ -2,8 +2,8 @@
 
 #include "core/error.hpp"
 #include "core/rng_hd.hpp"
-#include "core/splat_id_hd.hpp"
-#include "tiling/tile_source.hpp"
+#include "model/splat_id_hd.hpp"
+#include "model/tile_source.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -28,15 +28,15 @@ struct WorldDisc {
 enum class Splits { none, mixed };
 
 /// A city in memory: discs scattered to square tiles.
-class MemoryCity : public tiling::TileSource {
+class MemoryCity : public TileSource {
   public:
     MemoryCity(const std::vector<WorldDisc>& discs, double tile_size_m, Splits splits = Splits::none) {
-        const tiling::TileGrid grid(tile_size_m);
-        std::map<tiling::TileKey, std::vector<Splat>> splats;
+        const TileGrid grid(tile_size_m);
+        std::map<TileKey, std::vector<Splat>> splats;
         for (const WorldDisc& d : discs) {
             const std::int64_t x = to_lattice(d.centre.x), y = to_lattice(d.centre.y),
                                z = to_lattice(d.centre.z);
-            tiling::TileKey key = grid.base_tile_of(x, y);
+            TileKey key = grid.base_tile_of(x, y);
             while (splits == Splits::mixed && key.level < 2 && (key.ix + key.iy) % 2 == 0)
                 key = grid.tile_of(x, y, key.level + 1);
             const LatticePoint origin = frame(grid, key).origin();
@@ -48,7 +48,7 @@ class MemoryCity : public tiling::TileSource {
         }
         for (auto& [key, list] : splats) {
             tiles_.emplace_back(frame(grid, key), list);
-            tiling::TileEntry entry{key, list.size(), SplatTile::body_bytes(list.size()), {}, {}};
+            TileEntry entry{key, list.size(), SplatTile::body_bytes(list.size()), {}, {}};
             entry.min = {INFINITY, INFINITY, INFINITY};
             entry.max = {-INFINITY, -INFINITY, -INFINITY};
             for (std::size_t i = 0; i < list.size(); ++i) {
@@ -64,7 +64,7 @@ class MemoryCity : public tiling::TileSource {
         }
     }
 
-    std::span<const tiling::TileEntry> tiles() const override { return entries_; }
+    std::span<const TileEntry> tiles() const override { return entries_; }
     SplatTile load(std::size_t tile) const override {
         ++loads;
         if (damaged.contains(tile))
@@ -91,12 +91,12 @@ class MemoryCity : public tiling::TileSource {
 
   private:
     /// Split tiles begin at heights of their own.
-    static TileFrame frame(const tiling::TileGrid& grid, const tiling::TileKey& key) {
+    static TileFrame frame(const TileGrid& grid, const TileKey& key) {
         return grid.frame(key, key.level == 0 ? 0 : key.ix % 50 - 20);
     }
 
     std::vector<SplatTile> tiles_;
-    std::vector<tiling::TileEntry> entries_;
+    std::vector<TileEntry> entries_;
     ClassMap classes_;
 };
 

@@ -1,8 +1,8 @@
 #include "core/file.hpp"
-#include "core/formats/point_file.hpp"
-#include "core/formats/trajectory_file.hpp"
 #include "core/rng_hd.hpp"
-#include "sim/scan_writer.hpp"
+#include "io/input/open_point_file.hpp"
+#include "io/trajectory/trajectory_file.hpp"
+#include "sim/output/scan_writer.hpp"
 #include "temp_dir.hpp"
 
 #include <catch2/catch.hpp>
@@ -12,6 +12,7 @@
 
 using namespace citysplat;
 using namespace citysplat::sim;
+using namespace citysplat::trace;
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "sim/sensor.hpp"
+#include "sim/sensor/sensor.hpp"
 
 #include "core/error.hpp"
 #include "core/file.hpp"
@@ -13,6 +13,7 @@
 
 using namespace citysplat;
 using namespace citysplat::sim;
+using namespace citysplat::trace;
 
 namespace {
 

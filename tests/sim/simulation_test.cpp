@@ -1,4 +1,4 @@
-#include "sim/simulation.hpp"
+#include "sim/drive/simulation.hpp"
 
 #include "core/error.hpp"
 #include "sim/test_drive.hpp"
@@ -13,6 +13,7 @@
 
 using namespace citysplat;
 using namespace citysplat::sim;
+using namespace citysplat::trace;
 using test::Collector;
 using test::largest_tile_bytes;
 using test::MemoryCity;

@@ -1,7 +1,7 @@
 #include "core/math_hd.hpp"
-#include "sim/ray_disc_hd.hpp"
 #include "sim/test_drive.hpp"
-#include "sim/tracer.hpp"
+#include "trace/ray_disc_hd.hpp"
+#include "trace/tracer.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -11,6 +11,7 @@
 /// What a ray meets does not depend on how the city is cut into tiles.
 using namespace citysplat;
 using namespace citysplat::sim;
+using namespace citysplat::trace;
 using test::MemoryCity;
 using test::Place;
 using test::Splits;

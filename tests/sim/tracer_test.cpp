@@ -1,4 +1,4 @@
-#include "sim/tracer.hpp"
+#include "trace/tracer.hpp"
 
 #include "core/error.hpp"
 #include "core/math_hd.hpp"
@@ -11,7 +11,7 @@
 #include <limits>
 
 using namespace citysplat;
-using namespace citysplat::sim;
+using namespace citysplat::trace;
 using test::MemoryCity;
 using test::WorldDisc;
 

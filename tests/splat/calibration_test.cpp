@@ -1,7 +1,7 @@
 #include "splat/calibration.hpp"
 
-#include "core/class_map.hpp"
 #include "memory_city.hpp"
+#include "model/class_map.hpp"
 #include "splat/city_sample.hpp"
 #include "splat/splat_processor.hpp"
 #include "tiling/city_checks.hpp"

@@ -1,9 +1,9 @@
-#include "core/class_map.hpp"
 #include "memory_city.hpp"
+#include "model/class_map.hpp"
 #include "splat/splat_processor.hpp"
 #include "tiling/city_checks.hpp"
-#include "tiling/city_reader.hpp"
 #include "tiling/edit_sequence.hpp"
+#include "tiling/store/city_reader.hpp"
 
 #include <catch2/catch.hpp>
 

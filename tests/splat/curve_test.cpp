@@ -1,4 +1,4 @@
-#include "splat/curve.hpp"
+#include "splat/search/curve.hpp"
 
 #include <catch2/catch.hpp>
 

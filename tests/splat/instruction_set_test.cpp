@@ -1,8 +1,8 @@
 #include "core/rng_hd.hpp"
 #include "memory_city.hpp"
-#include "splat/neighbour_search.hpp"
-#include "splat/plane_fit.hpp"
 #include "splat/point_cloud.hpp"
+#include "splat/search/neighbour_search.hpp"
+#include "splat/search/plane_fit.hpp"
 #include "splat/splat_processor.hpp"
 
 #include <catch2/catch.hpp>

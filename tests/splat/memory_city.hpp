@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/rng_hd.hpp"
-#include "tiling/tile_grid.hpp"
+#include "model/tile_grid.hpp"
 #include "tiling/tile_processor.hpp"
 
 #include <algorithm>

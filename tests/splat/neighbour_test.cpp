@@ -1,7 +1,7 @@
 #include "core/rng_hd.hpp"
-#include "splat/neighbour_search.hpp"
-#include "splat/plane_fit.hpp"
 #include "splat/point_cloud.hpp"
+#include "splat/search/neighbour_search.hpp"
+#include "splat/search/plane_fit.hpp"
 
 #include <Eigen/Eigenvalues>
 #include <catch2/catch.hpp>

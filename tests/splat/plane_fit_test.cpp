@@ -1,4 +1,4 @@
-#include "splat/plane_fit.hpp"
+#include "splat/search/plane_fit.hpp"
 
 #include "core/rng_hd.hpp"
 

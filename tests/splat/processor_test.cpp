@@ -1,6 +1,6 @@
-#include "core/class_map.hpp"
 #include "memory_city.hpp"
-#include "splat/plane_fit.hpp"
+#include "model/class_map.hpp"
+#include "splat/search/plane_fit.hpp"
 #include "splat/splat_processor.hpp"
 
 #include <catch2/catch.hpp>

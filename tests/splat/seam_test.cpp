@@ -1,5 +1,5 @@
-#include "core/class_map.hpp"
 #include "memory_city.hpp"
+#include "model/class_map.hpp"
 #include "splat/splat_processor.hpp"
 
 #include <catch2/catch.hpp>
@@ -23,7 +23,7 @@ struct Built {
 
 /// Builds every tile of the city, widening halos as asked. They begin at this share of the usual halo.
 Built build(const MemoryCity& city, const SplatProcessor& processor, double tile_m, double halo_share = 1) {
-    const tiling::TileGrid grid(tile_m);
+    const TileGrid grid(tile_m);
     const LatticeBox b = city.bounds();
     const CancelToken cancel;
     Built built;

@@ -1,5 +1,5 @@
-#include "core/class_map.hpp"
 #include "memory_city.hpp"
+#include "model/class_map.hpp"
 #include "splat/splat_processor.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-#include "datasets/city_scene.hpp"
+#include "datasets/synth/city_scene.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "datasets/drive.hpp"
+#include "datasets/synth/drive.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,6 @@
-#include "datasets/primitives.hpp"
+#include "datasets/synth/primitives.hpp"
 
-#include "datasets/city_plan.hpp"
+#include "datasets/synth/city_plan.hpp"
 
 #include <catch2/catch.hpp>
 

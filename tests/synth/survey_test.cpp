@@ -1,8 +1,8 @@
 #include "core/file.hpp"
-#include "core/formats/point_file.hpp"
-#include "datasets/truth.hpp"
+#include "datasets/synth/truth.hpp"
+#include "io/input/open_point_file.hpp"
 #include "run_program.hpp"
-#include "sim/scenario.hpp"
+#include "sim/drive/scenario.hpp"
 #include "temp_dir.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,11 +1,11 @@
 #include "core/error.hpp"
+#include "tiling/build/shards.hpp"
+#include "tiling/care/city_care.hpp"
+#include "tiling/care/pack.hpp"
 #include "tiling/catalog_mutations.hpp"
-#include "tiling/city_care.hpp"
 #include "tiling/city_checks.hpp"
-#include "tiling/city_lock.hpp"
-#include "tiling/city_reader.hpp"
-#include "tiling/pack.hpp"
-#include "tiling/shards.hpp"
+#include "tiling/store/city_lock.hpp"
+#include "tiling/store/city_reader.hpp"
 #include "tiling/toy_city.hpp"
 
 #include <catch2/catch.hpp>

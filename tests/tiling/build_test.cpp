@@ -1,6 +1,6 @@
 #include "core/error.hpp"
 #include "tiling/city_checks.hpp"
-#include "tiling/city_reader.hpp"
+#include "tiling/store/city_reader.hpp"
 #include "tiling/toy_city.hpp"
 
 #include <catch2/catch.hpp>

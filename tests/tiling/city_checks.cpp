@@ -1,7 +1,7 @@
 #include "tiling/city_checks.hpp"
 
 #include "core/rng_hd.hpp"
-#include "tiling/city_reader.hpp"
+#include "tiling/store/city_reader.hpp"
 #include "tiling/toy_city.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "temp_dir.hpp"
-#include "tiling/builder.hpp"
+#include "tiling/build/builder.hpp"
 #include "tiling/toy_cloud.hpp"
 
 #include <filesystem>

@@ -2,8 +2,8 @@
 #include "core/file.hpp"
 #include "core/rng_hd.hpp"
 #include "run_program.hpp"
-#include "tiling/city_care.hpp"
-#include "tiling/city_reader.hpp"
+#include "tiling/care/city_care.hpp"
+#include "tiling/store/city_reader.hpp"
 #include "tiling/toy_city.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-#include "tiling/memory_scheduler.hpp"
+#include "tiling/build/memory_scheduler.hpp"
 
 #include "core/error.hpp"
 

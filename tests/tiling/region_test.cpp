@@ -1,11 +1,11 @@
 #include "core/error.hpp"
 #include "core/rng_hd.hpp"
-#include "tiling/canonical_order.hpp"
-#include "tiling/city_points.hpp"
-#include "tiling/city_reader.hpp"
-#include "tiling/partition.hpp"
-#include "tiling/point_codec.hpp"
-#include "tiling/scatter.hpp"
+#include "tiling/points/canonical_order.hpp"
+#include "tiling/points/city_points.hpp"
+#include "tiling/points/partition.hpp"
+#include "tiling/points/point_codec.hpp"
+#include "tiling/points/scatter.hpp"
+#include "tiling/store/city_reader.hpp"
 #include "tiling/toy_city.hpp"
 
 #include <catch2/catch.hpp>

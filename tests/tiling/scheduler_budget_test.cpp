@@ -1,6 +1,6 @@
 #include "core/error.hpp"
 #include "core/rng_hd.hpp"
-#include "tiling/memory_scheduler.hpp"
+#include "tiling/build/memory_scheduler.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,8 +1,8 @@
 #include "core/error.hpp"
-#include "tiling/city_care.hpp"
-#include "tiling/city_lock.hpp"
-#include "tiling/city_reader.hpp"
-#include "tiling/shards.hpp"
+#include "tiling/build/shards.hpp"
+#include "tiling/care/city_care.hpp"
+#include "tiling/store/city_lock.hpp"
+#include "tiling/store/city_reader.hpp"
 #include "tiling/toy_city.hpp"
 
 #include <catch2/catch.hpp>

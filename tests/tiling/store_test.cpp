@@ -1,10 +1,10 @@
 #include "core/error.hpp"
 #include "core/rng_hd.hpp"
-#include "tiling/city_care.hpp"
-#include "tiling/city_reader.hpp"
-#include "tiling/pack.hpp"
-#include "tiling/shards.hpp"
-#include "tiling/splat_payload.hpp"
+#include "tiling/build/shards.hpp"
+#include "tiling/care/city_care.hpp"
+#include "tiling/care/pack.hpp"
+#include "tiling/store/city_reader.hpp"
+#include "tiling/store/splat_payload.hpp"
 #include "tiling/toy_city.hpp"
 
 #include <catch2/catch.hpp>

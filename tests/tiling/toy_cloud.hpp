@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/formats/point_file.hpp"
 #include "core/lattice.hpp"
+#include "io/point_file.hpp"
 
 #include <cstdint>
 #include <filesystem>

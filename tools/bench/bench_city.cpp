@@ -3,7 +3,7 @@
 #include "core/lattice.hpp"
 #include "core/math_hd.hpp"
 #include "core/rng_hd.hpp"
-#include "tiling/city_reader.hpp"
+#include "tiling/store/city_reader.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -16,15 +16,15 @@ namespace {
 constexpr double kEast = 652000, kNorth = 6861000, kLength_m = 400;
 
 struct Maker {
-    const tiling::TileGrid grid{32};
-    std::map<tiling::TileKey, std::vector<Splat>> splats;
+    const TileGrid grid{32};
+    std::map<TileKey, std::vector<Splat>> splats;
     std::uint64_t counter = 0;
 
     double random(double low, double high) { return rng::uniform(11, counter++, low, high); }
 
     void add(Vec3d p, Vec3d n, double radius_m, std::uint16_t label) {
         const std::int64_t x = to_lattice(kEast + p.x), y = to_lattice(kNorth + p.y), z = to_lattice(p.z);
-        const tiling::TileKey key = grid.base_tile_of(x, y);
+        const TileKey key = grid.base_tile_of(x, y);
         const LatticePoint o = grid.frame(key, 0).origin();
         const Vec3d tilt{random(-0.05, 0.05), random(-0.05, 0.05), random(-0.05, 0.05)};
         splats[key].push_back({static_cast<std::int32_t>(x - o.x), static_cast<std::int32_t>(y - o.y),
@@ -53,7 +53,7 @@ std::uint64_t morton(const Splat& s) {
     return code;
 }
 
-class MadeCity final : public tiling::TileSource {
+class MadeCity final : public TileSource {
   public:
     explicit MadeCity(std::size_t splats) {
         Maker maker;
@@ -92,11 +92,11 @@ class MadeCity final : public tiling::TileSource {
             const TileFrame frame = maker.grid.frame(key, 0);
             tiles_.emplace_back(frame, list);
             const Vec3d origin{static_cast<double>(frame.x_m), static_cast<double>(frame.y_m), 0};
-            tiling::TileEntry e{key,
-                                list.size(),
-                                tiles_.back().bytes().size(),
-                                {INFINITY, INFINITY, INFINITY},
-                                {-INFINITY, -INFINITY, -INFINITY}};
+            TileEntry e{key,
+                        list.size(),
+                        tiles_.back().bytes().size(),
+                        {INFINITY, INFINITY, INFINITY},
+                        {-INFINITY, -INFINITY, -INFINITY}};
             for (std::size_t i = 0; i < list.size(); ++i) {
                 const Disc d = tiles_.back().disc(i);
                 const Vec3d c = origin + vec_cast<double>(d.centre);
@@ -107,7 +107,7 @@ class MadeCity final : public tiling::TileSource {
             entries_.push_back(e);
         }
     }
-    std::span<const tiling::TileEntry> tiles() const override { return entries_; }
+    std::span<const TileEntry> tiles() const override { return entries_; }
     SplatTile load(std::size_t i) const override {
         SplatTile copy(tiles_[i].frame(), tiles_[i].size());
         std::ranges::copy(tiles_[i].bytes(), copy.mutable_bytes().begin());
@@ -117,14 +117,13 @@ class MadeCity final : public tiling::TileSource {
 
   private:
     std::vector<SplatTile> tiles_;
-    std::vector<tiling::TileEntry> entries_;
+    std::vector<TileEntry> entries_;
     ClassMap classes_;
 };
 
 }  // namespace
 
-std::unique_ptr<tiling::TileSource> open_or_make_city(const std::vector<std::string>& paths,
-                                                      std::size_t splats) {
+std::unique_ptr<TileSource> open_or_make_city(const std::vector<std::string>& paths, std::size_t splats) {
     if (!paths.empty()) return std::make_unique<tiling::CityReader>(paths[0]);
     return std::make_unique<MadeCity>(splats);
 }
@@ -138,7 +137,7 @@ Trajectory drive_through_made_city(double seconds) {
     return Trajectory(poses);
 }
 
-std::uint64_t count_splats(const tiling::TileSource& city) {
+std::uint64_t count_splats(const TileSource& city) {
     std::uint64_t n = 0;
     for (const auto& e : city.tiles()) n += e.splats;
     return n;

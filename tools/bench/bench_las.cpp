@@ -2,10 +2,10 @@
 /// processor time, which a busy machine does not distort. With LASlib also the same points as LAZ.
 ///   bench_las [million points] [file.las|laz …]
 #include "core/file.hpp"
-#include "core/formats/laz/laslib.hpp"
-#include "core/formats/point_file.hpp"
-#include "core/formats/point_sink.hpp"
 #include "core/rng_hd.hpp"
+#include "io/input/open_point_file.hpp"
+#include "io/las/laslib.hpp"
+#include "io/write/point_sink.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -121,9 +121,9 @@ int main(int argc, char** argv) {
     std::printf("writing %zu M points, making them included: %.1f Mpts/s\n", millions,
                 static_cast<double>(millions) / writing);
     measure(path);
-    if (formats::laslib_available()) {
+    if (io::laslib_available()) {
         // The same points compressed, by our decoder and by LASlib's, which is the one to be compared with.
-        const auto laz = formats::replace_by_laz(path);
+        const auto laz = io::replace_by_laz(path);
         measure(laz, ReadOptions::Reader::native);
         measure(laz, ReadOptions::Reader::laslib);
         std::filesystem::remove(laz);

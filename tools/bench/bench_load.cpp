@@ -3,7 +3,7 @@
 /// One thread loads every tile, five times over; the best round counts. The baselines are reading the same
 /// files without looking at them, and copying as many bytes in memory.
 #include "core/file.hpp"
-#include "tiling/city_reader.hpp"
+#include "tiling/store/city_reader.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -33,7 +33,7 @@ void run(const char* path) {
     const tiling::CityReader city(path);
     std::uint64_t bytes = 0, splats = 0;
     std::size_t largest = 0;
-    for (const tiling::TileEntry& tile : city.tiles()) {
+    for (const TileEntry& tile : city.tiles()) {
         bytes += tile.payload_bytes;
         splats += tile.splats;
         largest = std::max<std::size_t>(largest, tile.payload_bytes);
@@ -56,7 +56,7 @@ void run(const char* path) {
         }
     });
     const double copy_s = best_seconds([&] {
-        for (const tiling::TileEntry& tile : city.tiles())
+        for (const TileEntry& tile : city.tiles())
             std::memcpy(other.data(), buffer.data(), tile.payload_bytes);
     });
     const auto line = [](const char* what, std::uint64_t n, double s) {

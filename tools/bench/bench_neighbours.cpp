@@ -1,11 +1,11 @@
 // K nearest neighbours and plane fits for every point: the batched search against nanoflann, same points,
 // same threads, processor time. The results are compared.
 //   bench_neighbours DRIVE_DIR [K [THREADS [MAX_POINTS]]]
-#include "core/trajectory.hpp"
+#include "model/trajectory.hpp"
 #include "point_store.hpp"
-#include "splat/neighbour_search.hpp"
-#include "splat/plane_fit.hpp"
 #include "splat/point_cloud.hpp"
+#include "splat/search/neighbour_search.hpp"
+#include "splat/search/plane_fit.hpp"
 
 #include <nanoflann.hpp>
 #include <tbb/enumerable_thread_specific.h>

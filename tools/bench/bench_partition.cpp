@@ -6,9 +6,9 @@
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
-#include "core/formats/input_list.hpp"
 #include "core/rng_hd.hpp"
-#include "tiling/partition.hpp"
+#include "io/input/input_list.hpp"
+#include "tiling/points/partition.hpp"
 
 #include <tbb/enumerable_thread_specific.h>
 #include <tbb/parallel_for.h>

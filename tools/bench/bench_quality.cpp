@@ -3,15 +3,16 @@
 // Usage: bench_quality [--length M] [--seeds N] [--paper] [--keep DIR]
 //   --paper   also with the paper's parameters (SplatParams::paper)
 #include "citysplat/truth_metrics.hpp"
-#include "core/class_map.hpp"
-#include "core/formats/input_list.hpp"
-#include "datasets/synth.hpp"
-#include "sim/compare.hpp"
-#include "sim/scan_writer.hpp"
-#include "sim/scenario.hpp"
+#include "compare/compare.hpp"
+#include "datasets/synth/synth.hpp"
+#include "io/input/input_list.hpp"
+#include "io/input/open_point_file.hpp"
+#include "model/class_map.hpp"
+#include "sim/drive/scenario.hpp"
+#include "sim/output/scan_writer.hpp"
 #include "splat/splat_processor.hpp"
-#include "tiling/builder.hpp"
-#include "tiling/city_reader.hpp"
+#include "tiling/build/builder.hpp"
+#include "tiling/store/city_reader.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -82,7 +83,7 @@ class BeamCounter final : public sim::ScanSink {
 struct Score {
     std::uint64_t points = 0, splats = 0;
     double seconds = 0;
-    sim::DistancesByClass c2c, own_c2c, truth;
+    compare::DistancesByClass c2c, own_c2c, truth;
     cli::CoverageByClass coverage;
     Beams own, survey;  ///< returns of the survey's own scanner from the model, and in the survey
 
@@ -118,7 +119,7 @@ class Bench {
         fs::remove_all(city);
         Score score = build(city, params);
         const tiling::CityReader reader(city);
-        const auto tracer = sim::make_embree_tracer();
+        const auto tracer = trace::make_embree_tracer();
         const auto hdl64 = simulate(reader, *tracer, scans, {"hdl-64e", {{1, 1, -1}, {}}, 1});
         score.c2c = distance_to_drive(hdl64);
         score.truth = cli::distance_to_truth(hdl64, *truth_, CancelToken(), quiet_);
@@ -152,13 +153,13 @@ class Bench {
         return score;
     }
 
-    sim::DistancesByClass distance_to_drive(const std::vector<InputSource>& scans) {
+    compare::DistancesByClass distance_to_drive(const std::vector<InputSource>& scans) {
         const auto openers = [](const std::vector<InputSource>& sources) {
-            std::vector<sim::OpenCloud> result;
+            std::vector<compare::OpenCloud> result;
             for (const InputSource& source : sources) result.push_back([source] { return source.open(); });
             return result;
         };
-        return sim::cloud_to_cloud(openers(scans), openers(clouds_), work_, CancelToken(), quiet_);
+        return compare::cloud_to_cloud(openers(scans), openers(clouds_), work_, CancelToken(), quiet_);
     }
 
     std::string own_sensor() const { return (drive_ / truth_->file().scanners[0].sensor).string(); }
@@ -194,7 +195,7 @@ class Bench {
         double rate_hz;
     };
     /// Scans without noise: the hits themselves.
-    std::vector<InputSource> simulate(const tiling::TileSource& city, const sim::Tracer& tracer,
+    std::vector<InputSource> simulate(const TileSource& city, const trace::Tracer& tracer,
                                       const fs::path& out, const Setup& setup, Beams* returns = nullptr) {
         fs::remove_all(out);
         sim::SensorRun run;
@@ -227,7 +228,7 @@ class Bench {
 constexpr std::uint16_t kBuilding = 1, kFence = 2, kPole = 5, kRoad = 7, kSidewalk = 8, kSign = 12;
 
 void print(const std::vector<std::pair<std::string, Score>>& scores) {
-    const auto cm = [](const sim::DistancesByClass& d, std::uint16_t label) {
+    const auto cm = [](const compare::DistancesByClass& d, std::uint16_t label) {
         const auto found = d.classes.find(label);
         return found == d.classes.end() ? 0.0 : 100 * found->second.mean_m();
     };

@@ -1,11 +1,11 @@
 // Splat generation alone: points of a drive in memory, splats out. Seconds and points per second by method.
 //   bench_splat DRIVE_DIR [TILE_M [METHOD [resample|single]]]
-#include "core/class_map.hpp"
-#include "core/trajectory.hpp"
+#include "model/class_map.hpp"
+#include "model/tile_grid.hpp"
+#include "model/trajectory.hpp"
 #include "point_store.hpp"
-#include "splat/neighbour_search.hpp"
+#include "splat/search/neighbour_search.hpp"
 #include "splat/splat_processor.hpp"
-#include "tiling/tile_grid.hpp"
 
 #include <tbb/parallel_for.h>
 
@@ -31,7 +31,7 @@ struct Totals {
 
 void build(const bench::PointStore& store, const splat::SplatProcessor& processor, double tile_m,
            Totals& totals) {
-    const tiling::TileGrid grid(tile_m);
+    const TileGrid grid(tile_m);
     const LatticeBox b = store.bounds();
     std::vector<LatticeBox> cores;
     const auto first = grid.base_tile_of(b.min_x, b.min_y), last = grid.base_tile_of(b.max_x, b.max_y);

@@ -7,7 +7,7 @@
 /// second half of the drive.
 #include "bench/bench_city.hpp"
 #include "core/file.hpp"
-#include "sim/simulation.hpp"
+#include "sim/drive/simulation.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -17,24 +17,25 @@
 
 using namespace citysplat;
 using namespace citysplat::sim;
+using namespace citysplat::trace;
 
 namespace {
 
 constexpr double kSpeed_m_s = 10, kPiece_m = 416;
 
 /// The pieces of a street one behind the other.
-class LongCity final : public tiling::TileSource {
+class LongCity final : public TileSource {
   public:
-    LongCity(const tiling::TileSource& piece, int copies) : piece_(piece) {
+    LongCity(const TileSource& piece, int copies) : piece_(piece) {
         for (int c = 0; c < copies; ++c)
-            for (tiling::TileEntry e : piece.tiles()) {
+            for (TileEntry e : piece.tiles()) {
                 e.key.ix += c * static_cast<int>(kPiece_m / 32);
                 e.min.x += c * kPiece_m;
                 e.max.x += c * kPiece_m;
                 entries_.push_back(e);
             }
     }
-    std::span<const tiling::TileEntry> tiles() const override { return entries_; }
+    std::span<const TileEntry> tiles() const override { return entries_; }
     SplatTile load(std::size_t i) const override {
         const SplatTile tile = piece_.load(i % piece_.tiles().size());
         TileFrame frame = tile.frame();
@@ -47,8 +48,8 @@ class LongCity final : public tiling::TileSource {
     const ClassMap& classes() const override { return piece_.classes(); }
 
   private:
-    const tiling::TileSource& piece_;
-    std::vector<tiling::TileEntry> entries_;
+    const TileSource& piece_;
+    std::vector<TileEntry> entries_;
 };
 
 std::uint64_t resident_set_bytes() {

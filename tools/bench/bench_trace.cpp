@@ -3,9 +3,9 @@
 ///
 /// Without a city, a street of N discs along 400 m is made in memory (default 2 million).
 #include "bench/bench_city.hpp"
-#include "core/formats/trajectory_file.hpp"
-#include "sim/scan_writer.hpp"
-#include "sim/simulation.hpp"
+#include "io/trajectory/trajectory_file.hpp"
+#include "sim/drive/simulation.hpp"
+#include "sim/output/scan_writer.hpp"
 
 #include <embree3/rtcore.h>
 #include <tbb/global_control.h>
@@ -20,6 +20,7 @@
 
 using namespace citysplat;
 using namespace citysplat::sim;
+using namespace citysplat::trace;
 
 namespace {
 
@@ -54,7 +55,7 @@ Speed best_of(std::size_t scans, F f) {
 /// All discs of the city in one scene, one primitive each: the loop a program written for the purpose has.
 class BareLoop {
   public:
-    explicit BareLoop(const tiling::TileSource& city, Vec3d anchor) {
+    explicit BareLoop(const TileSource& city, Vec3d anchor) {
         for (std::size_t i = 0; i < city.tiles().size(); ++i) {
             const SplatTile tile = city.load(i);
             const TileFrame f = tile.frame();
@@ -186,7 +187,7 @@ class TimedSink : public ScanSink {
 };
 
 struct Bench {
-    const tiling::TileSource& city;
+    const TileSource& city;
     const Trajectory& trajectory;
     SensorRun run;
     Schedule schedule;

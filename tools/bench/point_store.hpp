@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/formats/point_file.hpp"
-#include "core/trajectory.hpp"
+#include "io/input/open_point_file.hpp"
+#include "model/trajectory.hpp"
 #include "tiling/tile_processor.hpp"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/printable.hpp"
-#include "tiling/partition.hpp"
+#include "tiling/points/partition.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/formats/input_list.hpp"
-#include "core/formats/trajectory_file.hpp"
+#include "io/input/input_list.hpp"
+#include "io/trajectory/trajectory_file.hpp"
 
 #include <string>
 

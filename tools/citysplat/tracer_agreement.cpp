@@ -2,6 +2,7 @@
 
 #include "citysplat/context.hpp"
 #include "core/parallel.hpp"
+#include "sim/scan/scan_tracer.hpp"
 
 #include <tbb/enumerable_thread_specific.h>
 
@@ -15,7 +16,7 @@ namespace citysplat::cli {
 namespace {
 
 template <class Result, class Trace>
-std::vector<Result> trace_all(std::span<const sim::Ray> rays, std::size_t batch, double& seconds,
+std::vector<Result> trace_all(std::span<const trace::Ray> rays, std::size_t batch, double& seconds,
                               Trace trace) {
     std::vector<Result> results(rays.size());
     const Stopwatch watch;
@@ -27,14 +28,15 @@ std::vector<Result> trace_all(std::span<const sim::Ray> rays, std::size_t batch,
     return results;
 }
 
-std::vector<sim::Hit> closest(const BoundTracer& bound, std::span<const sim::Ray> rays, double& seconds) {
-    return trace_all<sim::Hit>(rays, bound.tracer.batch_rays(), seconds,
-                               [&](auto part, auto hits) { bound.tracer.closest(*bound.tiles, part, hits); });
+std::vector<trace::Hit> closest(const BoundTracer& bound, std::span<const trace::Ray> rays, double& seconds) {
+    return trace_all<trace::Hit>(rays, bound.tracer.batch_rays(), seconds, [&](auto part, auto hits) {
+        bound.tracer.closest(*bound.tiles, part, hits);
+    });
 }
 
-std::vector<sim::HitList> nearest(const BoundTracer& bound, std::span<const sim::Ray> rays,
-                                  std::uint32_t depth, float gap_m, double& seconds) {
-    return trace_all<sim::HitList>(rays, bound.tracer.batch_rays(), seconds, [&](auto part, auto lists) {
+std::vector<trace::HitList> nearest(const BoundTracer& bound, std::span<const trace::Ray> rays,
+                                    std::uint32_t depth, float gap_m, double& seconds) {
+    return trace_all<trace::HitList>(rays, bound.tracer.batch_rays(), seconds, [&](auto part, auto lists) {
         bound.tracer.nearest(*bound.tiles, part, depth, gap_m, lists);
     });
 }
@@ -46,7 +48,7 @@ std::vector<sim::Return> returns(const BoundTracer& bound, const sim::ScanView& 
     const Stopwatch watch;
     parallel_for((rays + batch - 1) / batch, [&](std::size_t i) {
         const std::size_t first = i * batch, count = std::min(batch, rays - first);
-        bound.tracer.scan(*bound.tiles, {scan, first, count}, scratch.local(), results);
+        sim::trace_scan(bound.tracer, *bound.tiles, {scan, first, count}, scratch.local(), results);
     });
     seconds += watch.seconds();
     return results;
@@ -70,7 +72,7 @@ void count(TracerAgreement& agreement, bool same, RayResult reference, RayResult
     }
 }
 
-bool same_splat(const sim::Hit& a, const sim::Hit& b) { return a.splat_id == b.splat_id; }
+bool same_splat(const trace::Hit& a, const trace::Hit& b) { return a.splat_id == b.splat_id; }
 
 }  // namespace
 
@@ -86,7 +88,7 @@ TracerAgreement& TracerAgreement::operator+=(const TracerAgreement& other) {
 }
 
 TracerAgreement compare_closest(const BoundTracer& reference, const BoundTracer& candidate,
-                                std::span<const sim::Ray> rays) {
+                                std::span<const trace::Ray> rays) {
     TracerAgreement agreement;
     const auto a = closest(reference, rays, agreement.reference_s);
     const auto b = closest(candidate, rays, agreement.candidate_s);
@@ -97,17 +99,17 @@ TracerAgreement compare_closest(const BoundTracer& reference, const BoundTracer&
 }
 
 TracerAgreement compare_nearest(const BoundTracer& reference, const BoundTracer& candidate,
-                                std::span<const sim::Ray> rays, std::uint32_t depth, float gap_m) {
+                                std::span<const trace::Ray> rays, std::uint32_t depth, float gap_m) {
     TracerAgreement agreement;
     const auto a = nearest(reference, rays, depth, gap_m, agreement.reference_s);
     const auto b = nearest(candidate, rays, depth, gap_m, agreement.candidate_s);
-    const auto result = [&](const sim::HitList& list) -> RayResult {
-        const std::uint32_t n = sim::surface_depth(list, depth, gap_m);
-        return {n > 0, n > 0 ? sim::weighted_range(list, n) : 0};
+    const auto result = [&](const trace::HitList& list) -> RayResult {
+        const std::uint32_t n = trace::surface_depth(list, depth, gap_m);
+        return {n > 0, n > 0 ? trace::weighted_range(list, n) : 0};
     };
     for (std::size_t i = 0; i < rays.size(); ++i) {
-        const std::uint32_t n = sim::surface_depth(a[i], depth, gap_m);
-        bool same = n == sim::surface_depth(b[i], depth, gap_m);
+        const std::uint32_t n = trace::surface_depth(a[i], depth, gap_m);
+        bool same = n == trace::surface_depth(b[i], depth, gap_m);
         for (std::uint32_t k = 0; same && k < n; ++k) same = same_splat(a[i].hits[k], b[i].hits[k]);
         count(agreement, same, result(a[i]), result(b[i]));
     }

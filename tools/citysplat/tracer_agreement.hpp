@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sim/tracer.hpp"
+#include "sim/scan/scan_tracer.hpp"
 
 #include <cstdint>
 #include <span>
@@ -27,16 +27,16 @@ struct TracerAgreement {
 
 /// Tiles made ready by a tracer.
 struct BoundTracer {
-    const sim::Tracer& tracer;
-    sim::TileSetPtr tiles;
+    const trace::Tracer& tracer;
+    trace::TileSetPtr tiles;
 };
 
 /// First hits of all rays by both, in batches of the size each wants, on all threads.
 TracerAgreement compare_closest(const BoundTracer& reference, const BoundTracer& candidate,
-                                std::span<const sim::Ray> rays);
+                                std::span<const trace::Ray> rays);
 /// The hits that make up a return (several splats of one surface), and their weighted range.
 TracerAgreement compare_nearest(const BoundTracer& reference, const BoundTracer& candidate,
-                                std::span<const sim::Ray> rays, std::uint32_t depth, float gap_m);
+                                std::span<const trace::Ray> rays, std::uint32_t depth, float gap_m);
 /// The returns of a whole scan, each made in the tracer's own way.
 TracerAgreement compare_scans(const BoundTracer& reference, const BoundTracer& candidate,
                               const sim::ScanView& scan);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/trajectory.hpp"
+#include "model/trajectory.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 

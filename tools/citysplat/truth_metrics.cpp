@@ -34,7 +34,7 @@ std::vector<std::unique_ptr<PointFile>> open_all(std::span<const InputSource> so
 /// A ray of the survey, from where the trajectory says it was fired, and the true surface it met. The model
 /// lies where the trajectory put the points; range and angle of the encounter are the same there as in truth.
 struct SurveyRay {
-    sim::Ray ray;
+    trace::Ray ray;
     Vec3d recorded;  ///< the return
     double range_m, cosine;
     std::uint16_t label;
@@ -130,14 +130,14 @@ class ReturnCounter {
 /// The city as something to cast rays at, however many of its tiles fit the memory.
 class Model {
   public:
-    Model(const tiling::TileSource& city, const sim::Tracer& tracer, std::uint64_t budget_bytes)
+    Model(const TileSource& city, const trace::Tracer& tracer, std::uint64_t budget_bytes)
         : city_(city), tracer_(tracer), cache_(city, tracer, options(budget_bytes)) {}
 
     /// The first hit of each ray.
-    std::vector<sim::Hit> cast(std::span<const sim::Ray> rays) {
-        std::vector<sim::Hit> hits(rays.size());
+    std::vector<trace::Hit> cast(std::span<const trace::Ray> rays) {
+        std::vector<trace::Hit> hits(rays.size());
         for (const auto& part : tiles_for(rays)) {
-            const sim::TileSetPtr set = tracer_.bind(cache_.acquire(part).tiles);
+            const trace::TileSetPtr set = tracer_.bind(cache_.acquire(part).tiles);
             const std::size_t n = tracer_.batch_rays();
             parallel_for((rays.size() + n - 1) / n, [&](std::size_t i) {
                 const std::size_t count = std::min(n, rays.size() - i * n);
@@ -148,27 +148,27 @@ class Model {
     }
 
   private:
-    static sim::CacheOptions options(std::uint64_t budget_bytes) {
-        sim::CacheOptions options;
+    static trace::CacheOptions options(std::uint64_t budget_bytes) {
+        trace::CacheOptions options;
         options.budget_bytes = budget_bytes;
         return options;
     }
 
     /// Tiles that any of the rays can reach, in parts that fit the budget.
-    std::vector<std::vector<std::uint32_t>> tiles_for(std::span<const sim::Ray> rays) const {
+    std::vector<std::vector<std::uint32_t>> tiles_for(std::span<const trace::Ray> rays) const {
         Vec3d low{INFINITY, INFINITY, INFINITY}, high{-INFINITY, -INFINITY, -INFINITY};
         const auto include = [&](Vec3d p) {
             low = {std::min(low.x, p.x), std::min(low.y, p.y), std::min(low.z, p.z)};
             high = {std::max(high.x, p.x), std::max(high.y, p.y), std::max(high.z, p.z)};
         };
-        for (const sim::Ray& r : rays) {
+        for (const trace::Ray& r : rays) {
             include(r.origin);
             include(r.origin + vec_cast<double>(r.direction) * static_cast<double>(r.t_max));
         }
         std::vector<std::vector<std::uint32_t>> parts;
         std::uint64_t used = 0;
         for (std::uint32_t i = 0; i < city_.tiles().size(); ++i) {
-            const tiling::TileEntry& e = city_.tiles()[i];
+            const TileEntry& e = city_.tiles()[i];
             if (e.splats == 0 || e.min.x > high.x || e.max.x < low.x || e.min.y > high.y || e.max.y < low.y)
                 continue;
             if (parts.empty() || used + cache_.bytes(i) > cache_.budget_bytes())
@@ -179,9 +179,9 @@ class Model {
         return parts;
     }
 
-    const tiling::TileSource& city_;
-    const sim::Tracer& tracer_;
-    sim::TileCache cache_;
+    const TileSource& city_;
+    const trace::Tracer& tracer_;
+    trace::TileCache cache_;
 };
 
 /// What became of a ray of the survey.
@@ -199,19 +199,19 @@ struct Verdict {
 
 void judge(std::span<const SurveyRay> survey, Model& model, const synth::Truth& truth,
            std::vector<Verdict>& verdicts) {
-    std::vector<sim::Ray> rays, short_rays;
+    std::vector<trace::Ray> rays, short_rays;
     std::vector<synth::Truth::WorldRay> true_rays;
     for (const SurveyRay& s : survey) {
         rays.push_back(s.ray);
         // Only around the surface: from kCovered_m before it to kCovered_m behind.
         const double around_m = kCovered_m / std::max(s.cosine, 1e-3);
-        sim::Ray close = s.ray;
+        trace::Ray close = s.ray;
         close.t_min = static_cast<float>(std::max(0.0, s.range_m - around_m));
         close.t_max = static_cast<float>(s.range_m + around_m);
         short_rays.push_back(close);
         true_rays.push_back({s.ray.origin, normalized(vec_cast<double>(s.ray.direction))});
     }
-    const std::vector<sim::Hit> first = model.cast(rays), near = model.cast(short_rays);
+    const std::vector<trace::Hit> first = model.cast(rays), near = model.cast(short_rays);
     std::vector<synth::Truth::Hit> in_truth(survey.size());
     truth.intersect(true_rays, 200, in_truth);
     for (std::size_t i = 0; i < survey.size(); ++i) {
@@ -229,12 +229,12 @@ void judge(std::span<const SurveyRay> survey, Model& model, const synth::Truth& 
 
 }  // namespace
 
-sim::DistancesByClass distance_to_truth(std::span<const InputSource> simulated, const synth::Truth& truth,
-                                        const CancelToken& cancel, Progress& progress) {
+compare::DistancesByClass distance_to_truth(std::span<const InputSource> simulated, const synth::Truth& truth,
+                                            const CancelToken& cancel, Progress& progress) {
     std::uint64_t total;
     const auto files = open_all(simulated, total);
     Progress::Stage stage(progress, "distance to truth", total, "points");
-    sim::DistancesByClass result;
+    compare::DistancesByClass result;
     PointBatch batch;
     for (const auto& file : files)
         for (std::size_t block = 0; block < file->block_count(); ++block) {
@@ -252,7 +252,7 @@ sim::DistancesByClass distance_to_truth(std::span<const InputSource> simulated, 
     return result;
 }
 
-CoverageByClass coverage(const tiling::TileSource& city, const sim::Tracer& tracer,
+CoverageByClass coverage(const TileSource& city, const trace::Tracer& tracer,
                          std::span<const InputSource> drive, const synth::Truth& truth, std::uint64_t wanted,
                          std::uint64_t budget_bytes, const CancelToken& cancel, Progress& progress) {
     std::uint64_t total;

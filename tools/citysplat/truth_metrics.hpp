@@ -1,11 +1,11 @@
 #pragma once
 
+#include "compare/distance_statistics.hpp"
 #include "core/cancel.hpp"
-#include "core/formats/input_list.hpp"
 #include "core/progress.hpp"
-#include "datasets/truth.hpp"
-#include "sim/distance_statistics.hpp"
-#include "sim/tile_cache.hpp"
+#include "datasets/synth/truth.hpp"
+#include "io/input/input_list.hpp"
+#include "trace/tile_cache.hpp"
 
 #include <cstdint>
 #include <map>
@@ -27,8 +27,8 @@ inline constexpr double kSeen_m = 0.10;
 
 /// Distance of every simulated return to the nearest true static surface, at most 1 m, by the class of the
 /// return.
-sim::DistancesByClass distance_to_truth(std::span<const InputSource> simulated, const synth::Truth& truth,
-                                        const CancelToken& cancel, Progress& progress);
+compare::DistancesByClass distance_to_truth(std::span<const InputSource> simulated, const synth::Truth& truth,
+                                            const CancelToken& cancel, Progress& progress);
 
 /// Counts of sampled returns of static surfaces.
 struct Coverage {
@@ -56,7 +56,7 @@ struct CoverageByClass {
 /// points of the drive that met a static surface. Distances to the surface are measured along its normal. The
 /// recorded position is off by the localisation error, which differs from pass to pass: near an edge a ray
 /// may pass it on the other side. `met_in_truth` tells how often, because a perfect model has that, too.
-CoverageByClass coverage(const tiling::TileSource& city, const sim::Tracer& tracer,
+CoverageByClass coverage(const TileSource& city, const trace::Tracer& tracer,
                          std::span<const InputSource> drive, const synth::Truth& truth, std::uint64_t rays,
                          std::uint64_t budget_bytes, const CancelToken& cancel, Progress& progress);
 

@@ -6,10 +6,11 @@
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "io/input/open_point_file.hpp"
 #include "splat/params_text.hpp"
 #include "splat/splat_processor.hpp"
-#include "tiling/builder.hpp"
-#include "tiling/city_paths.hpp"
+#include "tiling/build/builder.hpp"
+#include "tiling/store/city_paths.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

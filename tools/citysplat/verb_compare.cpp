@@ -2,13 +2,13 @@
 #include "citysplat/number_flags.hpp"
 #include "citysplat/truth_metrics.hpp"
 #include "citysplat/verbs.hpp"
+#include "compare/compare.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
-#include "core/formats/input_list.hpp"
-#include "sim/compare.hpp"
-#include "tiling/city_cloud.hpp"
-#include "tiling/city_paths.hpp"
-#include "tiling/city_reader.hpp"
+#include "io/input/input_list.hpp"
+#include "tiling/points/city_cloud.hpp"
+#include "tiling/store/city_paths.hpp"
+#include "tiling/store/city_reader.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -34,7 +34,7 @@ class Report {
   public:
     explicit Report(const ClassMap& classes) : classes_(classes) {}
 
-    void distances(const std::string& prefix, const sim::DistancesByClass& d) {
+    void distances(const std::string& prefix, const compare::DistancesByClass& d) {
         json_["points"] = d.all.count();
         put(json_, prefix, d.all);
         for (const auto& [label, statistics] : d.classes) {
@@ -43,7 +43,7 @@ class Report {
             put(of, prefix, statistics);
         }
     }
-    void ghosts(const sim::DistancesByClass& d) {
+    void ghosts(const compare::DistancesByClass& d) {
         json_["ghosts"] = d.all.share_above(kGhost_m);
         for (const auto& [label, statistics] : d.classes)
             of_class(label)["ghosts"] = statistics.share_above(kGhost_m);
@@ -63,7 +63,7 @@ class Report {
     }
 
   private:
-    static void put(nlohmann::json& of, const std::string& prefix, const sim::DistanceStatistics& s) {
+    static void put(nlohmann::json& of, const std::string& prefix, const compare::DistanceStatistics& s) {
         of[prefix + "_mean_m"] = s.mean_m();
         of[prefix + "_p95_m"] = s.quantile_m(0.95);
         of[prefix + "_max_m"] = s.max_m();
@@ -118,8 +118,8 @@ std::vector<InputSource> clouds_of(const synth::Truth& truth, const std::filesys
     return expand_inputs(names);
 }
 
-std::vector<sim::OpenCloud> openers_of(const std::vector<InputSource>& sources) {
-    std::vector<sim::OpenCloud> clouds;
+std::vector<compare::OpenCloud> openers_of(const std::vector<InputSource>& sources) {
+    std::vector<compare::OpenCloud> clouds;
     for (const InputSource& source : sources) clouds.push_back([source] { return source.open(); });
     return clouds;
 }
@@ -129,7 +129,7 @@ bool is_city(const std::vector<std::string>& arguments) {
 }
 
 /// Point files, or the points a city was made from.
-std::vector<sim::OpenCloud> reference_clouds(const std::vector<std::string>& arguments) {
+std::vector<compare::OpenCloud> reference_clouds(const std::vector<std::string>& arguments) {
     if (is_city(arguments)) return {[city = arguments[0]] { return tiling::open_city_cloud(city); }};
     return openers_of(expand_inputs(arguments));
 }
@@ -156,8 +156,9 @@ void run(Context& context, const CompareFlags& f) {
     const auto simulated = f.simulated.empty() ? std::vector<InputSource>{} : expand_inputs(f.simulated);
     const Stopwatch watch;
     if (!simulated.empty() && !f.reference.empty())
-        report.distances("c2c", sim::cloud_to_cloud(openers_of(simulated), reference_clouds(f.reference),
-                                                    scratch_root(), context.cancel(), context.progress()));
+        report.distances("c2c",
+                         compare::cloud_to_cloud(openers_of(simulated), reference_clouds(f.reference),
+                                                 scratch_root(), context.cancel(), context.progress()));
     if (truth) {
         if (!simulated.empty()) {
             const auto distances = distance_to_truth(simulated, *truth, context.cancel(), context.progress());
@@ -165,7 +166,7 @@ void run(Context& context, const CompareFlags& f) {
             report.ghosts(distances);
         }
         if (city) {
-            const auto tracer = sim::make_embree_tracer();
+            const auto tracer = trace::make_embree_tracer();
             report.coverage(coverage(*city, *tracer, clouds_of(*truth, f.truth), *truth, f.coverage_rays,
                                      parse_bytes(f.resident, "--resident"), context.cancel(),
                                      context.progress()));

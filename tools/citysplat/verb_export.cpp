@@ -1,10 +1,10 @@
 #include "citysplat/context.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
-#include "core/formats/laz/laslib.hpp"
 #include "core/output_file.hpp"
-#include "sim/export.hpp"
-#include "tiling/city_reader.hpp"
+#include "io/las/laslib.hpp"
+#include "sim/output/export.hpp"
+#include "tiling/store/city_reader.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -29,7 +29,7 @@ std::uint64_t write_laz(const std::filesystem::path& path, const Write& write) {
     const std::filesystem::path las = std::filesystem::path(out.partial()) += ".las";
     const std::shared_ptr<const void> removal(nullptr, [&las](const void*) { ::unlink(las.c_str()); });
     const std::uint64_t splats = write("las", las);
-    formats::compress_las(las, out.partial());
+    io::compress_las(las, out.partial());
     out.commit(true);
     return splats;
 }
@@ -37,7 +37,7 @@ std::uint64_t write_laz(const std::filesystem::path& path, const Write& write) {
 void run(Context& context, const ExportFlags& f) {
     const Stopwatch watch;
     const bool laz = f.format == "laz";
-    if (laz) formats::require_laz_writing();
+    if (laz) io::require_laz_writing();
     const tiling::CityReader city(f.city);
     const auto write = [&](const std::string& format, const std::filesystem::path& path) {
         return sim::export_splats(city, sim::export_format_from(format), path, context.cancel(),

@@ -2,7 +2,7 @@
 #include "citysplat/number_flags.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
-#include "tiling/city_care.hpp"
+#include "tiling/care/city_care.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

@@ -3,10 +3,10 @@
 #include "citysplat/trajectory_report.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
-#include "core/class_map.hpp"
 #include "core/error.hpp"
 #include "core/lattice.hpp"
 #include "core/parallel.hpp"
+#include "model/class_map.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 #include "citysplat/context.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
-#include "tiling/shards.hpp"
+#include "tiling/build/shards.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

@@ -4,11 +4,11 @@
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
-#include "core/formats/input_list.hpp"
-#include "core/formats/trajectory_file.hpp"
 #include "core/math_hd.hpp"
-#include "sim/render.hpp"
-#include "tiling/city_reader.hpp"
+#include "io/input/input_list.hpp"
+#include "io/trajectory/trajectory_file.hpp"
+#include "tiling/store/city_reader.hpp"
+#include "view/render.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -33,7 +33,7 @@ struct RenderFlags {
     double time_s = 0.5, fov_deg = 75;
     int point_px = 2;
     bool no_edges = false;
-    sim::RenderOptions options;
+    view::RenderOptions options;
     TrajectoryFlags how;
 };
 
@@ -118,18 +118,18 @@ void run(Context& context, RenderFlags f) {
     check_is_png(f.out);
     const Camera camera = camera_from(f);
     check_memory(camera, context.memory_bytes());
-    f.options.shade = sim::shade_from(f.shade);
+    f.options.shade = view::shade_from(f.shade);
     f.options.edges = !f.no_edges;
     f.options.budget_bytes = parse_bytes(f.resident, "--resident");
-    sim::RenderReport report;
+    view::RenderReport report;
     const bool is_city = f.inputs.size() == 1 && tiling::CityPaths(f.inputs[0]).is_city();
     const auto picture = [&]() -> Picture {
         if (!is_city)
-            return sim::render_points(clouds_of(f.inputs), ClassMap::load(f.classes), camera, f.options,
-                                      f.point_px, context.cancel(), report);
+            return view::render_points(clouds_of(f.inputs), ClassMap::load(f.classes), camera, f.options,
+                                       f.point_px, context.cancel(), report);
         const tiling::CityReader city(f.inputs[0]);
-        const auto tracer = sim::make_embree_tracer();
-        return sim::render(city, *tracer, camera, f.options, context.cancel(), context.progress(), report);
+        const auto tracer = trace::make_embree_tracer();
+        return view::render(city, *tracer, camera, f.options, context.cancel(), context.progress(), report);
     }();
     picture.write_png(f.out);
     context.result({{"width", camera.width},

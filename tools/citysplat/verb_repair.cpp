@@ -1,6 +1,6 @@
 #include "citysplat/context.hpp"
 #include "citysplat/verbs.hpp"
-#include "tiling/city_care.hpp"
+#include "tiling/care/city_care.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

@@ -3,19 +3,19 @@
 #include "citysplat/tracer_agreement.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
-#include "core/class_map.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
-#include "core/formats/point_file.hpp"
-#include "core/formats/trajectory_file.hpp"
-#include "core/trajectory.hpp"
 #include "cuda/find_gpu.hpp"
-#include "datasets/synth.hpp"
-#include "sim/backend.hpp"
-#include "sim/scanner.hpp"
+#include "datasets/synth/synth.hpp"
+#include "io/input/open_point_file.hpp"
+#include "io/trajectory/trajectory_file.hpp"
+#include "model/class_map.hpp"
+#include "model/trajectory.hpp"
+#include "sim/scan/scanner.hpp"
 #include "splat/splat_processor.hpp"
-#include "tiling/builder.hpp"
-#include "tiling/city_reader.hpp"
+#include "tiling/build/builder.hpp"
+#include "tiling/store/city_reader.hpp"
+#include "trace/backend.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -95,8 +95,8 @@ struct Loading {
     double seconds = 0;
 };
 
-BoundTracer load(const tiling::TileSource& city, const sim::Tracer& tracer, Loading& loading) {
-    std::vector<sim::TracerTilePtr> tiles;
+BoundTracer load(const TileSource& city, const trace::Tracer& tracer, Loading& loading) {
+    std::vector<trace::TracerTilePtr> tiles;
     for (std::uint32_t i = 0; i < city.tiles().size(); ++i) {
         SplatTile tile = city.load(i);
         loading.splats += tile.size();
@@ -152,15 +152,15 @@ std::string line(const char* what, const TracerAgreement& a) {
 }
 
 void run(Context& context, const SelftestFlags& flags) {
-    const sim::Backend backend = sim::make_backend(sim::parse_backend(flags.backend), gpu::find_gpu());
+    const trace::Backend backend = trace::make_backend(trace::parse_backend(flags.backend), gpu::find_gpu());
     context.say(backend.note);
     const ScratchDirectory scratch;
     make_city(context, flags, scratch / "drive", scratch / "city");
     const tiling::CityReader city(scratch / "city");
 
-    sim::EmbreeOptions scalar;
+    trace::EmbreeOptions scalar;
     scalar.simd = false;
-    const auto reference_tracer = sim::make_embree_tracer(scalar);
+    const auto reference_tracer = trace::make_embree_tracer(scalar);
     Loading reference_loading, loading;
     const BoundTracer reference = load(city, *reference_tracer, reference_loading);
     const BoundTracer candidate = load(city, *backend.tracer, loading);

@@ -1,7 +1,7 @@
 #include "citysplat/context.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
-#include "sim/sensor.hpp"
+#include "sim/sensor/sensor.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

@@ -5,11 +5,11 @@
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
-#include "core/formats/trajectory_file.hpp"
 #include "cuda/find_gpu.hpp"
-#include "sim/backend.hpp"
-#include "sim/scenario.hpp"
-#include "tiling/city_reader.hpp"
+#include "io/trajectory/trajectory_file.hpp"
+#include "sim/drive/scenario.hpp"
+#include "tiling/store/city_reader.hpp"
+#include "trace/backend.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -93,8 +93,8 @@ void run(Context& context, const SimulateFlags& flags) {
     double max_range_m = 0;
     for (const sim::ScenarioSensor& sensor : scenario.sensors)
         max_range_m = std::max(max_range_m, sensor.run.sensor.max_range_m);
-    const sim::Backend backend = sim::make_backend(sim::parse_backend(flags.backend), gpu::find_gpu(),
-                                                   static_cast<float>(max_range_m));
+    const trace::Backend backend = trace::make_backend(trace::parse_backend(flags.backend), gpu::find_gpu(),
+                                                       static_cast<float>(max_range_m));
     context.say(backend.note);
 
     sim::SimulationOptions options;
@@ -197,7 +197,7 @@ void add_sensor_flags(CLI::App& verb, SimulateFlags& f) {
         ->check(in_range(ranges::kTime_s))
         ->type_name("S");
     verb.add_option("--hits", f.one.run.hits, "average up to D hits of one surface (AdaSplats uses 5)")
-        ->check(whole_from(1, static_cast<int>(sim::kMaxHits)))
+        ->check(whole_from(1, static_cast<int>(trace::kMaxHits)))
         ->capture_default_str()
         ->type_name("D");
     verb.add_option("--gap", f.one.run.gap_m, "greatest distance between hits of one surface")

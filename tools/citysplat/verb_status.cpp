@@ -3,8 +3,8 @@
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/printable.hpp"
-#include "tiling/catalog.hpp"
-#include "tiling/city_paths.hpp"
+#include "tiling/store/catalog.hpp"
+#include "tiling/store/city_paths.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

@@ -3,7 +3,7 @@
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
-#include "datasets/synth.hpp"
+#include "datasets/synth/synth.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

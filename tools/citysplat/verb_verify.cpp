@@ -2,7 +2,7 @@
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
-#include "tiling/city_care.hpp"
+#include "tiling/care/city_care.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

@@ -1,8 +1,8 @@
-#include "core/class_map.hpp"
-#include "tiling/tile_grid.hpp"
+#include "model/class_map.hpp"
+#include "model/tile_grid.hpp"
 
 int main() {
-    const citysplat::tiling::TileGrid grid(50);
+    const citysplat::TileGrid grid(50);
     const bool road = citysplat::ClassMap::load("synthetic").at(7).name == "road";
     return road && grid.base_tile_of(-1, 0).ix == -1 ? 0 : 1;
 }

@@ -1,0 +1,191 @@
+#include "io/input/input_list.hpp"
+
+#include "core/error.hpp"
+#include "core/file.hpp"
+#include "io/input/kitti_sequence.hpp"
+#include "io/input/open_point_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <glob.h>
+#include <map>
+
+namespace citysplat {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int kMaxListDepth = 4;
+
+std::string lower_extension(const fs::path& path) {
+    std::string extension = path.extension().string();
+    for (char& c : extension)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+    return extension;
+}
+
+/// What a folder is searched for. Text files are left out unless their name says points: a .txt or .csv in a
+/// folder is as likely a trajectory or a readme.
+bool is_point_file(const fs::path& path) {
+    constexpr std::array<std::string_view, 7> kNames{".las", ".laz", ".ply", ".pcd", ".xyz", ".pts", ".asc"};
+    return std::find(kNames.begin(), kNames.end(), lower_extension(path)) != kNames.end();
+}
+
+class Expander {
+  public:
+    void add(const std::string& argument, const fs::path& base, int depth) {
+        if (argument.starts_with('@')) return add_list(resolve(argument.substr(1), base), depth);
+        const fs::path path = resolve(argument, base);
+        std::error_code error;
+        const auto status = fs::status(path, error);
+        if (fs::is_directory(status)) return add_folder(path);
+        if (fs::exists(status)) return insert({path, {}, {}, {}});
+        if (argument.find_first_of("*?[") != std::string::npos) return add_pattern(path);
+        throw IoError("cannot open " + path.string() + ": No such file or directory");
+    }
+
+    std::vector<InputSource> take() {
+        std::vector<InputSource> sources;
+        for (auto& [key, source] : found_) sources.push_back(std::move(source));
+        return sources;
+    }
+
+  private:
+    static fs::path resolve(const std::string& text, const fs::path& base) {
+        const fs::path path(text);
+        return path.is_absolute() || base.empty() ? path : base / path;
+    }
+
+    void insert(InputSource source) {
+        std::error_code error;
+        fs::path key = fs::canonical(source.path, error);
+        if (error) key = source.path;
+        found_.emplace(key.string(), std::move(source));
+    }
+
+    void add_list(const fs::path& list, int depth) {
+        if (depth >= kMaxListDepth)
+            throw UsageError(list.string() + ": lists of lists of lists: does it name itself?");
+        const std::string text = read_text_file(list);
+        bool names_nothing = true;
+        for (std::size_t at = 0; at < text.size();) {
+            const std::size_t end = std::min(text.find('\n', at), text.size());
+            std::string line = text.substr(at, end - at);
+            at = end + 1;
+            while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t'))
+                line.pop_back();
+            line.erase(0, std::min(line.find_first_not_of(" \t"), line.size()));
+            if (line.empty() || line[0] == '#') continue;
+            add(line, list.parent_path(), depth + 1);
+            names_nothing = false;
+        }
+        if (names_nothing) throw InputError(list.string() + ": this list names no inputs");
+    }
+
+    void add_pattern(const fs::path& pattern) {
+        ::glob_t matches{};
+        const int result = ::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &matches);
+        std::vector<fs::path> paths(matches.gl_pathv,
+                                    matches.gl_pathv + (result == 0 ? matches.gl_pathc : 0));
+        ::globfree(&matches);
+        if (paths.empty()) throw InputError("no file matches " + pattern.string());
+        for (const auto& path : paths) {
+            if (fs::is_directory(path))
+                add_folder(path);
+            else
+                insert({path, {}, {}, {}});
+        }
+    }
+
+    void add_folder(const fs::path& folder) {
+        if (io::KittiSequence::is_at(folder)) return add_kitti_sequence(folder);
+        const std::size_t before = found_.size();
+        for (auto at = fs::recursive_directory_iterator(folder); at != fs::recursive_directory_iterator();
+             ++at) {
+            const bool hidden = at->path().filename().string().starts_with('.');
+            if (hidden && at->is_directory()) at.disable_recursion_pending();
+            if (!hidden && at->is_regular_file() && is_point_file(at->path()))
+                insert({at->path(), {}, {}, {}});
+        }
+        if (found_.size() == before)
+            throw InputError(
+                folder.string() +
+                ": no point files in this folder (.las, .laz, .ply, .pcd, .xyz, .pts, .asc, or a "
+                "KITTI sequence: velodyne/*.bin with poses.txt)");
+    }
+
+    void add_kitti_sequence(const fs::path& folder) {
+        const io::KittiSequence sequence(folder);
+        const auto paths = sequence.scans();
+        if (paths.empty()) throw InputError(folder.string() + "/velodyne: no .bin scans");
+        for (const auto& path : paths) {
+            const io::KittiScan scan = sequence.scan(path);
+            insert({path, scan.labels, scan.pose.world_from_body, scan.pose.time_s});
+        }
+    }
+
+    std::map<std::string, InputSource> found_;  ///< by canonical path: sorted, each once
+};
+
+void attach_labels(std::vector<InputSource>& sources, const fs::path& labels) {
+    if (!fs::is_directory(labels)) {
+        if (sources.size() != 1)
+            throw UsageError(labels.string() + ": one label file for " + std::to_string(sources.size()) +
+                             " clouds; give a folder with one per cloud");
+        sources[0].labels = labels;
+        return;
+    }
+    for (auto& source : sources) {
+        fs::path found;
+        for (const char* extension : {".label", ".labels", ".npy", ".txt"}) {
+            const fs::path candidate = labels / (source.path.stem().string() + extension);
+            if (found.empty() && fs::exists(candidate)) found = candidate;
+        }
+        if (found.empty())
+            throw InputError(labels.string() + ": no labels for " + source.path.string() + "; expected " +
+                             source.path.stem().string() + " with .label, .labels, .npy or .txt");
+        source.labels = found;
+    }
+}
+
+}  // namespace
+
+std::unique_ptr<PointFile> InputSource::open(ReadOptions options) const {
+    if (!labels.empty()) options.labels = labels;
+    if (world_from_sensor) options.world_from_sensor = world_from_sensor;
+    if (scan_time_s) options.scan_time_s = scan_time_s;
+    return open_point_file(path, options);
+}
+
+void InputSource::add_to(Hasher& hasher) const {
+    hasher.number(world_from_sensor.has_value()).number(scan_time_s.value_or(0));
+    const Pose pose = world_from_sensor.value_or(Pose{});
+    for (const double v : {pose.translation.x, pose.translation.y, pose.translation.z, pose.rotation.x,
+                           pose.rotation.y, pose.rotation.z, pose.rotation.w})
+        hasher.number(v);
+}
+
+std::vector<InputSource> expand_inputs(std::span<const std::string> arguments, const fs::path& labels) {
+    Expander expander;
+    for (const auto& argument : arguments) expander.add(argument, {}, 0);
+    std::vector<InputSource> sources = expander.take();
+    if (!labels.empty()) attach_labels(sources, labels);
+    return sources;
+}
+
+std::optional<std::string> missing_labels(std::span<const InputSource> sources) {
+    std::size_t missing = 0;
+    const InputSource* first = nullptr;
+    for (const auto& source : sources) {
+        const fs::path labels = source.path.parent_path().parent_path() / "labels";
+        if (!source.world_from_sensor || !source.labels.empty() || !fs::is_directory(labels)) continue;
+        if (missing++ == 0) first = &source;
+    }
+    if (!first) return std::nullopt;
+    return std::to_string(missing) + " of " + std::to_string(sources.size()) +
+           " clouds have no label file, though their KITTI sequence has labels; the first is " +
+           first->path.string();
+}
+
+}  // namespace citysplat

@@ -1,0 +1,68 @@
+#include "io/input/open_point_file.hpp"
+
+#include "core/error.hpp"
+#include "core/file.hpp"
+#include "io/input/kitti_sequence.hpp"
+#include "io/las/las_file.hpp"
+#include "io/points/kitti_scan.hpp"
+#include "io/points/pcd_file.hpp"
+#include "io/points/ply_file.hpp"
+#include "io/points/text_points.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+namespace citysplat {
+
+namespace {
+
+std::string lower_extension(const std::filesystem::path& path) {
+    std::string extension = path.extension().string();
+    std::transform(extension.begin(), extension.end(), extension.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    return extension;
+}
+
+std::unique_ptr<PointFile> open_by_content(File file, const ReadOptions& options) {
+    using namespace io;
+    std::byte start[16]{};
+    const std::size_t got = file.read_some_at(0, start);
+    const std::string_view head(reinterpret_cast<const char*>(start), got);
+    const std::string name = file.path().string(), extension = lower_extension(file.path());
+    const auto named = [&](std::initializer_list<std::string_view> names) {
+        return std::find(names.begin(), names.end(), extension) != names.end();
+    };
+    if (got == 0) throw InputError(name + ": the file is empty");
+    if (head.starts_with("LASF")) return open_las(std::move(file), options);
+    if (head.starts_with("ply\n") || head.starts_with("ply\r") || head.starts_with("ply "))
+        return open_ply(std::move(file), options);
+    if (head.starts_with("# .PCD") || head.starts_with("VERSION ") || head.starts_with("FIELDS "))
+        return open_pcd(std::move(file), options);
+    if (named({".las", ".laz"}))
+        throw InputError(name + ": byte 0: not a LAS file; expected the signature LASF");
+    if (named({".ply"}))
+        throw InputError(name + ": byte 0: not a PLY file; expected \"ply\" on a line of its own");
+    if (named({".pcd"})) return open_pcd(std::move(file), options);
+    if (named({".bin"})) return open_kitti_scan(std::move(file), options);
+    if (named({".xyz", ".txt", ".csv", ".pts", ".asc", ".xyzi"}))
+        return open_text_points(std::move(file), options);
+    throw InputError(name +
+                     ": not a known point file; LAS, LAZ, PLY, PCD, KITTI .bin and text (.xyz, .txt, .csv, "
+                     ".pts, .asc) are read");
+}
+
+}  // namespace
+
+std::unique_ptr<PointFile> open_point_file(const std::filesystem::path& path, const ReadOptions& options) {
+    using io::KittiSequence;
+    const auto folder = options.world_from_sensor ? std::nullopt : KittiSequence::folder_of(path);
+    if (!folder) return io::at_pose(open_by_content(File(path, File::Mode::read), options), options);
+    const io::KittiScan scan = KittiSequence(*folder).scan(path);
+    ReadOptions placed = options;
+    placed.world_from_sensor = scan.pose.world_from_body;
+    placed.scan_time_s = scan.pose.time_s;
+    if (placed.labels.empty()) placed.labels = scan.labels;
+    return io::at_pose(open_by_content(File(path, File::Mode::read), placed), placed);
+}
+
+}  // namespace citysplat

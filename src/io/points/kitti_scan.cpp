@@ -1,0 +1,75 @@
+#include "io/points/kitti_scan.hpp"
+
+#include "core/error.hpp"
+#include "io/points/binary_table.hpp"
+
+namespace citysplat::io {
+
+namespace {
+
+class PosedScan : public PointFile {
+  public:
+    PosedScan(std::unique_ptr<PointFile> scan, const Pose& world_from_sensor, std::optional<double> time_s)
+        : scan_(std::move(scan)),
+          world_from_sensor_(world_from_sensor),
+          time_s_(time_s),
+          info_(scan_->info()) {
+        info_.has_sensor = true;
+        info_.has_gps_time = info_.has_gps_time || time_s_.has_value();
+        info_.bounds_known = false;
+    }
+
+    const PointFileInfo& info() const override { return info_; }
+    std::size_t block_count() const override { return scan_->block_count(); }
+    void read_block(std::size_t index, PointBatch& out) const override {
+        scan_->read_block(index, out);
+        const std::size_t n = out.size();
+        for (std::size_t i = 0; i < n; ++i) {
+            const Vec3d p = world_from_sensor_.apply({out.x[i], out.y[i], out.z[i]});
+            out.x[i] = p.x, out.y[i] = p.y, out.z[i] = p.z;
+        }
+        out.sensor.assign(n, world_from_sensor_.translation);
+        if (out.gps_time.empty() && time_s_) out.gps_time.assign(n, *time_s_);
+    }
+
+  private:
+    std::unique_ptr<PointFile> scan_;
+    Pose world_from_sensor_;
+    std::optional<double> time_s_;
+    PointFileInfo info_;
+};
+
+}  // namespace
+
+std::unique_ptr<PointFile> open_kitti_scan(File file, const ReadOptions& options) {
+    constexpr std::size_t kStride = 16;
+    const std::string name = file.path().string();
+    const std::uint64_t size = file.size();
+    if (size % kStride != 0 && !options.salvage)
+        throw InputError(name + ": " + std::to_string(size) +
+                         " bytes are not a whole number of KITTI points of 16 bytes; --salvage reads the " +
+                         std::to_string(size / kStride) + " whole ones");
+    const BinaryTable table{0, size / kStride, kStride, false};
+    TableDecoder decoder({{"x", Scalar::f32, 0},
+                          {"y", Scalar::f32, 4},
+                          {"z", Scalar::f32, 8},
+                          {"reflectance", Scalar::f32, 12}},
+                         name, options);
+    decoder.use_labels(table.records);
+    inspect_first_records(file, table, decoder);
+    PointFileInfo info;
+    info.format = "KITTI scan (float32 x, y, z, reflectance)";
+    info.points = table.records;
+    info.points_lost = size % kStride != 0;
+    if (!options.world_from_sensor)
+        info.notes.push_back("coordinates are relative to the sensor; poses place them in the world");
+    decoder.describe(info);
+    return make_binary_table_file(std::move(file), table, std::move(decoder), std::move(info));
+}
+
+std::unique_ptr<PointFile> at_pose(std::unique_ptr<PointFile> scan, const ReadOptions& options) {
+    if (!options.world_from_sensor) return scan;
+    return std::make_unique<PosedScan>(std::move(scan), *options.world_from_sensor, options.scan_time_s);
+}
+
+}  // namespace citysplat::io

@@ -1,0 +1,258 @@
+#include "io/points/ply_file.hpp"
+
+#include "core/error.hpp"
+#include "io/bytes_le.hpp"
+#include "io/crs/crs.hpp"
+#include "io/points/binary_table.hpp"
+#include "io/points/text_table.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace citysplat::io {
+
+namespace {
+
+constexpr std::size_t kMaxHeaderBytes = std::size_t{1} << 20;
+
+enum class PlyData { ascii, little_endian, big_endian };
+
+struct PlyElement {
+    std::string name;
+    std::uint64_t count = 0;
+    std::vector<Column> properties;  ///< `at`: byte in the record, or number in a line
+    std::size_t bytes = 0;
+    std::optional<std::string> list;  ///< name of a list property, if there is one
+};
+
+struct PlyHeader {
+    PlyData data = PlyData::ascii;
+    bool has_format = false;
+    std::vector<PlyElement> elements;
+    Vec3d offset{0, 0, 0};  ///< in the unit of the coordinates
+    std::string crs;
+    std::uint64_t bytes = 0, lines = 0;
+};
+
+std::optional<Scalar> scalar_of(std::string_view type) {
+    constexpr std::pair<std::string_view, Scalar> kTypes[] = {
+        {"char", Scalar::i8},    {"int8", Scalar::i8},    {"uchar", Scalar::u8},   {"uint8", Scalar::u8},
+        {"short", Scalar::i16},  {"int16", Scalar::i16},  {"ushort", Scalar::u16}, {"uint16", Scalar::u16},
+        {"int", Scalar::i32},    {"int32", Scalar::i32},  {"uint", Scalar::u32},   {"uint32", Scalar::u32},
+        {"int64", Scalar::i64},  {"uint64", Scalar::u64}, {"float", Scalar::f32},  {"float32", Scalar::f32},
+        {"double", Scalar::f64}, {"float64", Scalar::f64}};
+    for (const auto& [name, scalar] : kTypes)
+        if (name == type) return scalar;
+    return std::nullopt;
+}
+
+std::vector<std::string_view> words_of(std::string_view line) {
+    std::vector<std::string_view> words;
+    for (std::size_t at = 0; at < line.size();) {
+        at = line.find_first_not_of(" \t\r", at);
+        if (at == std::string_view::npos) break;
+        const std::size_t end = std::min(line.find_first_of(" \t\r", at), line.size());
+        words.push_back(line.substr(at, end - at));
+        at = end;
+    }
+    return words;
+}
+
+class PlyHeaderParser {
+  public:
+    explicit PlyHeaderParser(const File& file) : name_(file.path().string()) {
+        text_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), kMaxHeaderBytes)));
+        file.read_at(0, std::as_writable_bytes(std::span(text_.data(), text_.size())));
+    }
+
+    PlyHeader parse() {
+        for (std::size_t at = 0; at < text_.size();) {
+            const std::size_t end = text_.find('\n', at);
+            if (end == std::string::npos) break;
+            ++line_;
+            const auto words = words_of(std::string_view(text_).substr(at, end - at));
+            at = end + 1;
+            if (words.size() == 1 && words[0] == "end_header") {
+                header_.bytes = at;
+                header_.lines = line_;
+                if (!header_.has_format) fail("the header has no \"format\" line");
+                return std::move(header_);
+            }
+            if (!words.empty()) take(words);
+        }
+        throw InputError(name_ + ": the PLY header has no \"end_header\" within its first " +
+                         std::to_string(text_.size()) + " bytes");
+    }
+
+  private:
+    [[noreturn]] void fail(const std::string& what) const {
+        throw InputError(name_ + ": line " + std::to_string(line_) + ": " + what);
+    }
+
+    void take(const std::vector<std::string_view>& words) {
+        if (words[0] == "format")
+            take_format(words);
+        else if (words[0] == "element")
+            take_element(words);
+        else if (words[0] == "property")
+            take_property(words);
+        else if (words[0] == "comment" || words[0] == "obj_info")
+            take_comment(words);
+        else if (line_ != 1 || words[0] != "ply")
+            fail("\"" + std::string(words[0].substr(0, 40)) + "\" is not a keyword of a PLY header");
+    }
+
+    void take_format(const std::vector<std::string_view>& words) {
+        if (header_.has_format) fail("a second \"format\" line");
+        if (words.size() != 3) fail("expected \"format KIND 1.0\"");
+        const std::string_view kind = words[1];
+        if (kind == "ascii")
+            header_.data = PlyData::ascii;
+        else if (kind == "binary_little_endian")
+            header_.data = PlyData::little_endian;
+        else if (kind == "binary_big_endian")
+            header_.data = PlyData::big_endian;
+        else
+            fail("format \"" + std::string(kind.substr(0, 40)) +
+                 "\"; expected ascii, binary_little_endian or binary_big_endian");
+        if (words[2] != "1.0")
+            fail("PLY version " + std::string(words[2].substr(0, 40)) + " is not known; expected 1.0");
+        header_.has_format = true;
+    }
+
+    void take_element(const std::vector<std::string_view>& words) {
+        if (words.size() != 3) fail("expected \"element NAME COUNT\"");
+        PlyElement element{std::string(words[1]), 0, {}, 0, {}};
+        const std::string_view count = words[2];
+        const auto [end, ec] = std::from_chars(count.data(), count.data() + count.size(), element.count);
+        if (ec != std::errc() || end != count.data() + count.size())
+            fail("\"" + std::string(count.substr(0, 40)) + "\" is not a number of elements");
+        for (const PlyElement& other : header_.elements)
+            if (other.name == element.name) fail("the element \"" + element.name + "\" is there twice");
+        header_.elements.push_back(std::move(element));
+    }
+
+    void take_property(const std::vector<std::string_view>& words) {
+        if (header_.elements.empty()) fail("a property before any element");
+        PlyElement& element = header_.elements.back();
+        if (words.size() == 5 && words[1] == "list") {
+            if (!scalar_of(words[2]) || !scalar_of(words[3])) fail("unknown type of a list property");
+            element.list = std::string(words[4]);
+            return;
+        }
+        if (words.size() != 3) fail("expected \"property TYPE NAME\"");
+        const auto type = scalar_of(words[1]);
+        if (!type) fail("property type \"" + std::string(words[1].substr(0, 40)) + "\" is not known");
+        const std::size_t at = header_.data == PlyData::ascii ? element.properties.size() : element.bytes;
+        element.properties.push_back({std::string(words[2]), *type, at});
+        element.bytes += bytes_of(*type);
+    }
+
+    /// "comment offset Pos X Y Z": origin of the coordinates; "comment crs WKT": as we write it.
+    void take_comment(const std::vector<std::string_view>& words) {
+        if (words.size() >= 5 && (words[1] == "offset" || words[1] == "Offset")) {
+            double v[3];
+            bool good = true;
+            for (std::size_t i = 0; i < 3; ++i) {
+                const std::string_view w = words[words.size() - 3 + i];
+                const auto [end, ec] = std::from_chars(w.data(), w.data() + w.size(), v[i]);
+                good = good && ec == std::errc() && end == w.data() + w.size();
+            }
+            if (good) header_.offset = {v[0], v[1], v[2]};
+        }
+        if (words.size() >= 3 && words[1] == "crs") {
+            const char* begin = words[2].data();
+            header_.crs = std::string(
+                begin, static_cast<std::size_t>(words.back().data() + words.back().size() - begin));
+        }
+    }
+
+    std::string name_;
+    std::string text_;
+    PlyHeader header_;
+    std::uint64_t line_ = 0;
+};
+
+/// Bytes (binary) or lines (text) of the elements in front of the vertices.
+std::uint64_t size_in_front(const PlyHeader& h, const PlyElement& vertex, const std::string& name) {
+    std::uint64_t sum = 0;
+    for (const auto& element : h.elements) {
+        if (&element == &vertex) return sum;
+        if (element.list && element.count && h.data != PlyData::ascii)
+            throw InputError(name + ": the element \"" + element.name +
+                             "\" in front of the vertices has a list property, which is not supported; "
+                             "write the vertices first");
+        const auto size = checked_multiply(element.count, h.data == PlyData::ascii ? 1 : element.bytes);
+        const auto total = size ? checked_add(sum, *size) : std::nullopt;
+        if (!total) throw InputError(name + ": impossible number of elements \"" + element.name + "\"");
+        sum = *total;
+    }
+    return sum;
+}
+
+const PlyElement& find_vertices(const PlyHeader& h, const std::string& name) {
+    const auto vertex = std::find_if(h.elements.begin(), h.elements.end(),
+                                     [](const PlyElement& e) { return e.name == "vertex"; });
+    if (vertex == h.elements.end()) throw InputError(name + ": the PLY header has no element \"vertex\"");
+    if (vertex->list)
+        throw InputError(name + ": the vertices have a list property \"" + *vertex->list +
+                         "\"; points of different sizes are not supported");
+    return *vertex;
+}
+
+std::unique_ptr<PointFile> open_text_ply(File file, const PlyHeader& h, const PlyElement& vertex,
+                                         TableDecoder decoder, PointFileInfo info,
+                                         const ReadOptions& options) {
+    const std::string name = file.path().string();
+    const std::uint64_t front = size_in_front(h, vertex, name);
+    std::uint64_t offset = h.bytes, line = h.lines + 1;
+    if (front) {
+        const TextIndex skipped = index_text(file, offset, line, front);
+        if (skipped.records < front) throw InputError(name + ": ends before the vertices");
+        const auto& last = skipped.blocks.back();
+        offset = last.offset + last.bytes;
+        line += front;
+    }
+    TextIndex index = index_text(file, offset, line, vertex.count);
+    if (index.records < vertex.count && !options.salvage)
+        throw InputError(name + ": claims " + std::to_string(vertex.count) + " vertices, but ends after " +
+                         std::to_string(index.records) + "; --salvage reads what is there");
+    if (&vertex == &h.elements.back()) refuse_more_lines(file, index, options.salvage);
+    info.points = index.records;
+    info.points_lost = vertex.count - index.records;
+    return make_text_table_file(std::move(file), std::move(index), std::move(decoder), std::move(info),
+                                options.salvage);
+}
+
+}  // namespace
+
+std::unique_ptr<PointFile> open_ply(File file, const ReadOptions& options) {
+    const std::string name = file.path().string();
+    const PlyHeader h = PlyHeaderParser(file).parse();
+    const PlyElement& vertex = find_vertices(h, name);
+    Crs crs = crs_from_wkt(h.crs);
+    crs.assign(options, name);
+    TableConvention convention{.offset = h.offset};
+    convention.metres_per_unit = crs.scale_to_deliver(options, name);
+    TableDecoder decoder(vertex.properties, name, options, convention);
+    decoder.use_labels(vertex.count);
+    PointFileInfo info;
+    constexpr const char* kNames[]{"PLY ascii", "PLY binary_little_endian", "PLY binary_big_endian"};
+    info.format = kNames[static_cast<std::size_t>(h.data)];
+    crs.describe(info);
+    if (h.offset.x != 0 || h.offset.y != 0 || h.offset.z != 0)
+        info.notes.push_back("coordinates are moved by the offset in the comment of the header");
+    if (h.data == PlyData::ascii)
+        return open_text_ply(std::move(file), h, vertex, std::move(decoder), std::move(info), options);
+    const auto offset = checked_add(h.bytes, size_in_front(h, vertex, name));
+    BinaryTable table{offset.value_or(UINT64_MAX), vertex.count, vertex.bytes, h.data == PlyData::big_endian};
+    info.points = table.records = records_inside(file, table, options.salvage);
+    if (&vertex == &h.elements.back()) refuse_more_records(file, table, options.salvage);
+    info.points_lost = vertex.count - table.records;
+    inspect_first_records(file, table, decoder);
+    decoder.describe(info);
+    return make_binary_table_file(std::move(file), table, std::move(decoder), std::move(info));
+}
+
+}  // namespace citysplat::io

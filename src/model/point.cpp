@@ -1,0 +1,44 @@
+#include "model/point.hpp"
+
+#include <stdexcept>
+
+namespace citysplat {
+
+void PointBatch::clear() {
+    for (auto* column : {&x, &y, &z, &gps_time}) column->clear();
+    for (auto* column : {&intensity, &label, &instance}) column->clear();
+    scan_angle_deg.clear();
+    sensor.clear();
+    withheld.clear();
+    no_return = damaged = 0;
+    first_bad_label.reset();
+}
+
+void PointBatch::reserve(std::size_t n) {
+    for (auto* column : {&x, &y, &z}) column->reserve(n);
+}
+
+void PointBatch::remove(const std::vector<std::uint8_t>& flags) {
+    const auto compact = [&](auto& column) {
+        if (column.empty()) return;
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < flags.size(); ++i)
+            if (!flags[i]) column[kept++] = column[i];
+        column.resize(kept);
+    };
+    for (auto* column : {&x, &y, &z, &gps_time}) compact(*column);
+    for (auto* column : {&intensity, &label, &instance}) compact(*column);
+    compact(scan_angle_deg);
+    compact(sensor);
+    compact(withheld);
+}
+
+void PointBatch::check() const {
+    const std::size_t n = size();
+    const auto fits = [n](const auto& column) { return column.empty() || column.size() == n; };
+    if (y.size() != n || z.size() != n || !fits(gps_time) || !fits(intensity) || !fits(label) ||
+        !fits(instance) || !fits(scan_angle_deg) || !fits(sensor) || !fits(withheld))
+        throw std::logic_error("PointBatch: columns of different lengths");
+}
+
+}  // namespace citysplat

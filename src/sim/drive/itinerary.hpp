@@ -1,0 +1,54 @@
+#pragma once
+
+#include "model/tile_source.hpp"
+#include "model/trajectory.hpp"
+#include "sim/scan/scanner.hpp"
+#include "trace/tile_frustum.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <span>
+#include <vector>
+
+namespace citysplat::sim {
+
+/// Which tiles the scans of a drive need, and when: known before the drive begins, from the trajectory, the
+/// sensor's range and the tiles' boxes.
+class Itinerary {
+  public:
+    using BytesOf = std::function<std::uint64_t(std::uint32_t tile)>;
+
+    Itinerary(const TileSource& city, const SensorRun& run, const Trajectory& trajectory,
+              std::span<const double> times);
+
+    /// What the sensor can meet during a scan.
+    struct Reach {
+        std::vector<std::uint32_t> tiles;  ///< within its range, by index
+        double nearest_m =
+            std::numeric_limits<double>::infinity();  ///< from its path to any tile with splats
+    };
+    const Reach& reach(std::size_t scan);
+
+    /// The next scans to do together: as many as `most` whose tiles fit the budget. When not even one scan's
+    /// tiles fit, that one scan with `fits` false.
+    struct Leg {
+        std::size_t scans = 1;
+        std::vector<std::uint32_t> tiles;
+        bool fits = true;
+    };
+    Leg leg(std::size_t first, std::size_t most, std::uint64_t budget_bytes, const BytesOf& bytes);
+
+    /// Tiles of the scans from `first` on, in order of first use, until the budget is full.
+    std::vector<std::uint32_t> upcoming(std::size_t first, std::uint64_t budget_bytes, const BytesOf& bytes);
+
+  private:
+    const TileSource& city_;
+    const SensorRun& run_;
+    const Trajectory& trajectory_;
+    std::span<const double> times_;
+    std::map<std::size_t, Reach> known_;  ///< of scans not yet behind us
+};
+
+}  // namespace citysplat::sim

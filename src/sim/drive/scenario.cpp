@@ -1,0 +1,81 @@
+#include "sim/drive/scenario.hpp"
+
+#include "core/file.hpp"
+#include "core/toml_section.hpp"
+
+#include <set>
+
+namespace citysplat::sim {
+
+Pose mount_from(const std::vector<double>& lever_m, const std::vector<double>& yaw_pitch_roll_deg,
+                const std::string& what) {
+    Pose pose;
+    if (!lever_m.empty()) {
+        if (lever_m.size() != 3) throw UsageError(what + ": a position has three numbers");
+        pose.translation = {lever_m[0], lever_m[1], lever_m[2]};
+    }
+    if (!yaw_pitch_roll_deg.empty()) {
+        if (yaw_pitch_roll_deg.size() != 3) throw UsageError(what + ": angles are yaw, pitch and roll");
+        constexpr double kRadPerDeg = exact::kPi / 180;
+        pose.rotation =
+            from_yaw_pitch_roll(yaw_pitch_roll_deg[0] * kRadPerDeg, yaw_pitch_roll_deg[1] * kRadPerDeg,
+                                yaw_pitch_roll_deg[2] * kRadPerDeg);
+    }
+    return pose;
+}
+
+namespace {
+
+ScenarioSensor read_sensor(Section& s, const std::filesystem::path& directory, std::uint64_t seed,
+                           std::uint64_t stream) {
+    ScenarioSensor result;
+    const std::string sensor = s.text("sensor");
+    const bool is_file = sensor.ends_with(".toml");
+    result.run.sensor = Sensor::load(is_file ? (directory / sensor).string() : sensor);
+    result.name = s.text("name", result.run.sensor.id);
+    if (result.name.empty() || result.name.find('/') != std::string::npos || result.name[0] == '.')
+        s.fail("name", "is a directory below the output and may not contain '/' nor begin with '.'");
+    result.run.body_from_sensor = mount_from(s.numbers("mount_m", ranges::kLever_m),
+                                             s.numbers("mount_deg", ranges::kAngle_deg), s.where());
+    result.run.seed = seed;
+    result.run.stream = stream;
+    result.run.noise = s.flag("noise", true);
+    result.run.hits = static_cast<std::uint32_t>(s.whole("hits", 1, trace::kMaxHits, 1.0));
+    result.run.gap_m = static_cast<float>(s.number("gap_m", ranges::kGap_m, 0.1));
+    result.schedule.rate_hz = s.number("rate_hz", ranges::kScanRate_hz, 0.0);
+    result.output.format = s.text("format", "kitti");
+    result.output.frame = s.text("frame", "auto");
+    result.output.keep_all = s.flag("keep_misses", false);
+    result.output.accumulate = s.flag("accumulate", false);
+    result.output.scans = s.flag("scans", true);
+    s.finish();
+    return result;
+}
+
+}  // namespace
+
+Scenario Scenario::load(const std::filesystem::path& path) {
+    const toml::table table = parse_toml(read_text_file(path), path.string());
+    Section root(table, path.string());
+    const auto directory = path.parent_path();
+    Scenario scenario;
+    scenario.trajectory = directory / root.text("trajectory");
+    const std::uint64_t seed = root.whole("seed", 0, std::uint64_t{1} << 53, 1.0);
+    Schedule schedule;
+    schedule.from_s = root.number("from_s", ranges::kTime_s, schedule.from_s);
+    schedule.to_s = root.number("to_s", ranges::kTime_s, schedule.to_s);
+    std::set<std::string> names;
+    for (Section& section : root.sections("sensor")) {
+        ScenarioSensor sensor = read_sensor(section, directory, seed, scenario.sensors.size());
+        sensor.schedule.from_s = schedule.from_s;
+        sensor.schedule.to_s = schedule.to_s;
+        if (!names.insert(sensor.name).second)
+            throw ConfigError(path.string() + ": two sensors are named \"" + sensor.name + "\"");
+        scenario.sensors.push_back(std::move(sensor));
+    }
+    root.finish();
+    if (scenario.sensors.empty()) throw ConfigError(path.string() + ": no [[sensor]]");
+    return scenario;
+}
+
+}  // namespace citysplat::sim

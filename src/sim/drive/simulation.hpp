@@ -1,0 +1,56 @@
+#pragma once
+
+#include "core/cancel.hpp"
+#include "core/hash.hpp"
+#include "core/progress.hpp"
+#include "model/tile_source.hpp"
+#include "model/trajectory.hpp"
+#include "sim/scan/scan_sink.hpp"
+#include "sim/scan/scanner.hpp"
+#include "trace/tile_cache.hpp"
+#include "trace/tracer.hpp"
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace citysplat::sim {
+
+/// When the scans of a run begin: from `from_s` in steps of 1/rate, as long as the trajectory covers the
+/// whole sweep and the beginning is not after `to_s`.
+struct Schedule {
+    double from_s = -std::numeric_limits<double>::infinity();
+    double to_s = std::numeric_limits<double>::infinity();
+    double rate_hz = 0;  ///< 0: the sensor's own
+};
+
+struct SimulationOptions {
+    Schedule schedule;
+    trace::CacheOptions cache;
+};
+
+struct SimulationReport {
+    std::uint64_t scans = 0, rays = 0, hits = 0, dropped = 0, missing = 0;
+    std::uint64_t tiles_in_reach = 0;  ///< different tiles that some ray could have met
+    std::uint64_t passes = 0;          ///< more than one per scan: its surroundings exceeded the budget
+    std::uint64_t scans_outside = 0;   ///< farther from every tile than the sensor sees
+    double nearest_tile_m = std::numeric_limits<double>::infinity();  ///< from any scan to any tile
+    double seconds = 0;
+    trace::CacheStatistics cache;
+    Hash128 digest;  ///< of all returns, in order of scans and rays
+};
+
+/// Times at which scans begin. Throws UsageError when there is none, or more than kMostScans.
+std::vector<double> scan_times(const SensorRun& run, const Trajectory& trajectory, const Schedule& schedule);
+
+/// Drives one sensor along the trajectory through the city. The returns depend on (city, run, trajectory,
+/// schedule) alone: not on threads, budget, prefetching or the tracer's instruction set.
+SimulationReport simulate(const TileSource& city, const trace::Tracer& tracer, const SensorRun& run,
+                          const Trajectory& trajectory, const SimulationOptions& options, ScanSink& sink,
+                          const CancelToken& cancel, Progress& progress);
+
+/// What a user should hear about a run that went through: nothing met, or most of it outside the city.
+std::vector<std::string> warnings_of(const SimulationReport& report, const Sensor& sensor);
+
+}  // namespace citysplat::sim

@@ -1,0 +1,73 @@
+#pragma once
+
+#include "core/output_file.hpp"
+#include "sim/output/run_directory.hpp"
+#include "sim/output/scan_format.hpp"
+#include "sim/scan/scan_sink.hpp"
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace citysplat::sim {
+
+struct ScanWriterOptions {
+    std::filesystem::path directory;
+    std::string format = "kitti";  ///< las, laz (with LASlib), ply, pcd, kitti or xyz
+    std::string frame = "auto";    ///< world, sensor; auto: sensor for kitti and pcd, world for the others
+    bool keep_all = false;         ///< rays without return too
+    bool scans = true;             ///< one file per scan
+    bool accumulate = false;       ///< all returns in one file, world frame
+    std::string crs;
+    std::uint64_t planned_scans = 0;  ///< no scan has a higher index; see scan_times()
+    bool overwrite = false;           ///< replace the scans of another run
+};
+
+/// Writes scans into a directory (RunDirectory says which ones it takes):
+///
+///   scans/000000.las …                 las, ply, pcd, xyz
+///   velodyne/000000.bin, labels/000000.label …   kitti
+///   cloud.las                          with `accumulate` (kitti: cloud.ply)
+///   poses.txt, times.txt               pose of the sensor (3 × 4, rows) and time, when each scan begins
+///   calib.txt                          kitti: Tr is the identity, the poses are those of the sensor
+///   run.toml                           what of all this was written
+///
+/// Every file appears when it is whole: those of scans one by one, the others in finish().
+///
+/// Threads: as ScanSink says. Files of scans are written by the threads that made them.
+class ScanWriter final : public ScanSink {
+  public:
+    explicit ScanWriter(const ScanWriterOptions& options);
+    ~ScanWriter() override;
+
+    void consume(const Scan& scan) override;
+    void conclude(const Scan& scan) override;
+    /// Completes headers, poses and times.
+    void finish();
+    std::uint64_t bytes() const { return bytes_; }
+
+  private:
+    struct Part {
+        std::unique_ptr<ScanFormat> format;
+        std::filesystem::path directory;
+    };
+
+    void write_file(const Part& part, const Scan& scan);
+    void commit(OutputFile& file) const;
+    bool is_laz() const { return options_.format == "laz"; }  ///< LAS first, then compressed
+
+    ScanWriterOptions options_;
+    RunDirectory run_;
+    CloudLayout layout_;
+    std::vector<Part> parts_;
+    std::unique_ptr<ScanFormat> cloud_format_;
+    std::optional<OutputFile> cloud_, poses_, times_, calib_;
+    std::optional<CloudLayout> cloud_layout_;
+    CloudSummary cloud_summary_;
+    std::atomic<std::uint64_t> bytes_{0};
+};
+
+}  // namespace citysplat::sim

@@ -1,0 +1,103 @@
+#pragma once
+
+#include "core/vec_hd.hpp"
+#include "model/splat_hd.hpp"
+#include "sim/sensor/firing_hd.hpp"
+#include "sim/sensor/sensor_model_hd.hpp"
+#include "trace/hit_hd.hpp"
+#include "trace/ray_disc_hd.hpp"
+
+#include <cmath>
+#include <cstdint>
+
+/// From what a ray hit to what the sensor reports.
+namespace citysplat::sim {
+
+/// What became of a ray.
+enum class RayStatus : std::uint8_t {
+    none = 0,     ///< nothing within range
+    hit = 1,      ///< a return
+    dropped = 2,  ///< the sensor's drop model swallowed it
+    missing = 3   ///< it would have crossed a tile that could not be loaded (--allow-missing)
+};
+
+/// One ray of a scan and its return. The bytes of these records, in ray order, make the digest of a scan.
+struct Return {
+    Vec3d position;          ///< world, metres; of a ray without return: where it would be at maximum range
+    float range_m;           ///< as measured: with bias and noise
+    float time_s;            ///< since the scan began
+    Vec3f normal;            ///< of the splat, turned towards the sensor
+    float cosine;            ///< of the incidence angle
+    std::uint64_t splat_id;  ///< of the (first) splat hit; 0: none
+    std::uint16_t beam;
+    std::uint16_t label, intensity;
+    std::uint8_t hits;  ///< splats that contributed
+    RayStatus status;
+};
+static_assert(sizeof(Return) == 64);
+
+/// How a sensor makes returns of hits: one for a whole run.
+struct ReturnModel {
+    RangeError error;
+    IntensityModel intensity;
+    double drop_probability = 0;
+    double min_cosine = 0;    ///< of the incidence angle; what grazes more is dropped
+    std::uint32_t depth = 1;  ///< D of AdaSplats §6.3.4; 1: the closest hit
+    float gap_m = 0;          ///< greatest distance between consecutive hits of one surface
+    std::uint32_t noise = 1;  ///< 0: neither error nor drops
+    std::uint32_t reserved = 0;
+};
+static_assert(sizeof(ReturnModel) == 88);
+
+/// The hits of a ray that make one return.
+struct Echo {
+    const trace::Hit* first;  ///< nullptr: nothing was hit
+    double range_m;           ///< true range
+    std::uint32_t hits;       ///< splats that contribute
+};
+CITYSPLAT_HD inline Echo echo_of(const trace::Hit& hit) {
+    if (!hit.exists()) return {nullptr, 0, 0};
+    return {&hit, hit.range_m, 1};
+}
+/// Of the nearest `count` hits of a ray.
+CITYSPLAT_HD inline Echo echo_of(const trace::Hit* hits, std::uint32_t count, float gap_m) {
+    const std::uint32_t n = trace::surface_depth(hits, count, gap_m);
+    if (n == 0) return {nullptr, 0, 0};
+    return {hits, trace::weighted_range(hits, n), n};
+}
+
+/// `scan` is the scan's scan_key().
+CITYSPLAT_HD inline Return return_of(const ReturnModel& model, std::uint64_t scan, const Firing& firing,
+                                     const trace::Ray& ray, const Echo& echo) {
+    Return r{};
+    r.time_s = firing.time_s;
+    r.beam = static_cast<std::uint16_t>(firing.beam);
+    const Vec3d direction = vec_cast<double>(ray.direction);
+    if (!echo.first) {
+        r.range_m = ray.t_max;
+        r.position = ray.origin + direction * static_cast<double>(ray.t_max);
+        return r;
+    }
+    const trace::Hit& hit = *echo.first;
+    r.splat_id = hit.splat_id;
+    const Vec3f normal = unpack_normal(hit.normal);
+    const float along = dot(normal, ray.direction), steepness = std::fabs(along);
+    r.normal = along > 0 ? -normal : normal;
+    r.cosine = steepness > 1 ? 1 : steepness;
+    r.label = hit.label;
+    r.hits = static_cast<std::uint8_t>(echo.hits);
+    r.status = RayStatus::hit;
+    const double cosine = static_cast<double>(r.cosine);
+    r.intensity = measured_intensity(hit, cosine, model.intensity);
+    double range_m = echo.range_m;
+    if (model.noise) {
+        if (is_dropped(cosine, model.drop_probability, model.min_cosine, scan, firing.ray))
+            r.status = RayStatus::dropped;
+        range_m = measured_range(range_m, model.error, scan, firing.ray);
+    }
+    r.range_m = static_cast<float>(range_m);
+    r.position = ray.origin + direction * range_m;
+    return r;
+}
+
+}  // namespace citysplat::sim

@@ -1,0 +1,103 @@
+#pragma once
+
+#include "model/tile_grid.hpp"
+#include "tiling/points/partition.hpp"
+#include "tiling/store/catalog.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace citysplat::tiling {
+
+/// Chosen by measurement (docs/adr/0201).
+inline constexpr std::int64_t kDefaultTileSize_m = 64;
+
+struct BuildInput {
+    std::filesystem::path path;
+    std::filesystem::path trajectory;  ///< empty: none, or the one the city already has for this input
+    /// How both are to be read, in words that `open` and `load_trajectory` understand. Part of what the
+    /// source is, and kept in the catalog for the nights when the input is not mentioned.
+    std::string reading{};
+};
+
+/// Part `index` of `count` (from 1) of a build that several processes share.
+struct Shard {
+    std::uint32_t index = 1, count = 1;
+};
+
+struct BuildOptions {
+    // What the city is made of.
+    std::vector<BuildInput> inputs;             ///< added to those the city has, or changed
+    std::vector<std::filesystem::path> remove;  ///< inputs to forget
+    bool recalibrate = false;                   ///< measure the city-wide means again and use them
+    bool measure_drift = false;                 ///< measure them, for `status`
+    std::string parameters;                     ///< for people: what the processor was told, as JSON
+    std::string classes;                        ///< the class map, for readers, as TOML
+
+    // How the work is done. Nothing here changes a splat.
+    std::int64_t tile_size_m = 0;  ///< 0: the city's own, or the default for a new one
+    std::uint64_t memory_bytes = std::uint64_t{4} << 30;
+    /// Throw UsageError, with the least that is enough, when a tile that cannot be split any more would need
+    /// more than `memory_bytes`. Otherwise it is made all the same, alone.
+    bool refuse_small_memory = false;
+    int threads = 1;
+    bool dry_run = false;
+    bool keep_going = false;                        ///< finish the other tiles when one fails
+    std::optional<Shard> shard;                     ///< build a part, publish nothing
+    std::optional<std::uint64_t> most_tile_points;  ///< split tiles above this, whatever the memory
+    OpenPointFile open;
+    LoadTrajectory load_trajectory;
+    /// What `reading` of an input that is not mentioned has become, where it speaks of files that can change.
+    std::function<std::string(const std::string& reading)> refresh = [](const std::string& r) { return r; };
+};
+
+/// Why a tile was looked at again, in the words of --explain.
+enum class Reason {
+    new_tile,        ///< no tile was here
+    changed_core,    ///< points of the core changed
+    changed_halo,    ///< points around the core changed
+    parameters,      ///< other parameters, class map or calibration
+    algorithm,       ///< same parameters, newer algorithm
+    missing_object,  ///< the payload is gone or has the wrong size
+    split            ///< the grid here is now finer or coarser
+};
+const char* text_of(Reason reason);
+
+struct Explanation {
+    TileKey tile;
+    Reason reason;
+};
+
+struct TileFailure {
+    TileKey tile;
+    std::string message;
+};
+
+struct BuildReport {
+    std::int64_t generation = 0;
+    bool published = false;  ///< false: there was nothing to do, or it was a dry run or a shard
+    PointCounts points;      ///< sums over the sources in the city
+    std::string crs;         ///< of the city; empty when no input says
+    std::uint64_t far_outliers = 0;
+    std::uint64_t inputs = 0, inputs_read = 0, inputs_hashed = 0;
+    std::uint64_t tiles_total = 0, tiles_built = 0, tiles_reused = 0, tiles_empty = 0, tiles_checked = 0;
+    std::uint64_t halo_widened = 0;  ///< tiles that needed more than the usual halo
+    std::uint64_t splats = 0;
+    Hash128 digest;
+    Calibration calibration;
+    std::vector<Explanation> explanations;  ///< of the built tiles, sorted
+    std::vector<TileFailure> failures;
+    std::vector<std::string> warnings;
+    double partition_s = 0, calibrate_s = 0, plan_s = 0, tiles_s = 0, publish_s = 0;
+
+    // Predictions, also without --dry-run.
+    std::uint64_t predicted_disk_bytes = 0;    ///< archives, temporary files and payloads still to be written
+    std::uint64_t predicted_memory_bytes = 0;  ///< of the largest tile
+    std::uint64_t spilled_bytes = 0;
+};
+
+}  // namespace citysplat::tiling

@@ -1,0 +1,143 @@
+#include "core/error.hpp"
+#include "tiling/build/shards.hpp"
+#include "tiling/care/city_care.hpp"
+#include "tiling/store/city_lock.hpp"
+#include "tiling/store/city_objects.hpp"
+#include "tiling/store/generation_record.hpp"
+#include "tiling/store/object_store.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <set>
+
+namespace citysplat::tiling {
+
+namespace {
+
+/// Every object that must stay: of the generations outside `forgotten` and of a staged plan.
+std::set<Hash128> needed_objects(Catalog& catalog, const std::vector<std::int64_t>& forgotten,
+                                 const StagedNeeds& staged) {
+    std::set<Hash128> needed = staged.objects;
+    for (const GenerationRow& generation : catalog.history()) {
+        if (std::find(forgotten.begin(), forgotten.end(), generation.id) != forgotten.end()) continue;
+        for (const auto& [object, what] : objects_of(catalog, generation)) needed.insert(object);
+    }
+    return needed;
+}
+
+/// What nobody needs, records first: a record whose tiles are gone would mislead `repair`.
+struct Garbage {
+    std::vector<Hash128> records, others;
+};
+Garbage find_garbage(const ObjectStore& store, const std::set<Hash128>& needed, GarbageReport& report) {
+    Garbage garbage;
+    store.for_each([&](const Hash128& object, std::uint64_t bytes) {
+        if (needed.contains(object)) return;
+        const auto kind = store.kind_of(object);
+        if (!kind) {
+            ++report.foreign;
+            return;
+        }
+        ++report.objects;
+        report.freed_bytes += bytes;
+        (kind == ObjectKind::generation ? garbage.records : garbage.others).push_back(object);
+    });
+    return garbage;
+}
+
+void remove_all(const ObjectStore& store, const std::vector<Hash128>& objects) {
+    std::set<std::filesystem::path> directories;
+    for (const Hash128& object : objects) {
+        store.remove(object);
+        directories.insert(store.paths().object_directory(object));
+    }
+    for (const auto& directory : directories) sync_directory(directory);
+}
+
+/// Damaged objects that were set aside and are there again, or that nobody needs any more.
+void collect_damaged(const ObjectStore& store, const std::set<Hash128>& needed, bool dry_run,
+                     GarbageReport& report) {
+    if (!std::filesystem::is_directory(store.paths().damaged())) return;
+    for (const auto& entry : std::filesystem::directory_iterator(store.paths().damaged())) {
+        const auto object = Hash128::from_hex(entry.path().filename().string());
+        if (!object || !entry.is_regular_file() || (needed.contains(*object) && !store.size_of(*object)))
+            continue;
+        if (!kind_of(File(entry.path(), File::Mode::read))) {
+            ++report.foreign;
+            continue;
+        }
+        ++report.objects;
+        report.freed_bytes += entry.file_size();
+        if (!dry_run) std::filesystem::remove(entry.path());
+    }
+}
+
+GarbageReport predict_garbage(const ObjectStore& store, std::size_t keep) {
+    Catalog catalog = Catalog::open_to_read(store.paths().catalog());
+    GarbageReport report;
+    const auto history = catalog.history();
+    for (std::size_t i = 0; i + keep < history.size(); ++i)
+        (CityLock::is_pinned(store.paths(), history[i].id) ? report.pinned : report.forgotten)
+            .push_back(history[i].id);
+    const auto needed = needed_objects(catalog, report.forgotten, needs_of_staged(catalog, store));
+    find_garbage(store, needed, report);
+    collect_damaged(store, needed, true, report);
+    return report;
+}
+
+}  // namespace
+
+GarbageReport collect_garbage(const std::filesystem::path& city, std::size_t keep, bool dry_run) {
+    const ObjectStore store{CityPaths(city)};
+    const CityPaths& paths = store.paths();
+    require_city(paths);
+    if (dry_run) return predict_garbage(store, keep);
+    const CityLock lock = CityLock::builder(paths, "gc");
+    store.create_layout();
+    Catalog catalog = Catalog::open_to_write(paths.catalog());
+    GarbageReport report;
+    std::vector<CityLock> held;  // until the objects are gone: no reader can take up what is being forgotten
+    const auto history = catalog.history();
+    for (std::size_t i = 0; i + keep < history.size(); ++i) {
+        const std::int64_t id = history[i].id;
+        if (auto collect = CityLock::collect(paths, id)) {
+            held.push_back(std::move(*collect));
+            report.forgotten.push_back(id);
+        } else {
+            report.pinned.push_back(id);
+        }
+    }
+    const StagedNeeds staged = needs_of_staged(catalog, store);
+    const std::set<Hash128> needed = needed_objects(catalog, report.forgotten, staged);
+    catalog.forget(report.forgotten, staged.sources);
+    store.clear_temporary();
+    const Garbage garbage = find_garbage(store, needed, report);
+    remove_all(store, garbage.records);
+    remove_all(store, garbage.others);
+    collect_damaged(store, needed, false, report);
+    return report;
+}
+
+std::int64_t roll_back(const std::filesystem::path& city, std::optional<std::int64_t> generation) {
+    ObjectStore store{CityPaths(city)};
+    require_city(store.paths());
+    const CityLock lock = CityLock::builder(store.paths(), "rollback");
+    store.create_layout();
+    Catalog catalog = Catalog::open_to_write(store.paths().catalog());
+    const auto history = catalog.history();
+    if (!generation) {
+        if (history.size() < 2) throw UsageError(city.string() + " has no earlier generation to go back to");
+        generation = history[history.size() - 2].id;
+    }
+    auto row = catalog.generation(*generation);
+    if (!row)
+        throw UsageError(city.string() + " has no generation " + std::to_string(*generation) +
+                         "; citysplat status --history lists them");
+    check_rows(catalog, store, *row);
+    require_objects(catalog, store, *row);
+    row->note = "rollback to " + std::to_string(*generation);
+    row->created_s = static_cast<std::int64_t>(std::time(nullptr));
+    return publish_generation(catalog, store, *row, catalog.inputs(*generation), catalog.tiles(*generation));
+}
+
+}  // namespace citysplat::tiling

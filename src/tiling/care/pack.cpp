@@ -1,0 +1,282 @@
+#include "tiling/care/pack.hpp"
+
+#include "core/error.hpp"
+#include "core/file.hpp"
+#include "tiling/store/catalog.hpp"
+#include "tiling/store/city_lock.hpp"
+#include "tiling/store/city_objects.hpp"
+#include "tiling/store/city_reader.hpp"
+#include "tiling/store/generation_record.hpp"
+#include "tiling/store/object_store.hpp"
+
+#include <array>
+#include <unistd.h>
+
+namespace citysplat::tiling {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::array<char, 8> kMagic{'C', 'S', 'P', 'A', 'C', 'K', '1', '\n'};
+constexpr std::size_t kCopyBytes = std::size_t{4} << 20;
+
+struct Header {
+    std::array<char, 8> magic;
+    std::int64_t generation;
+    std::uint64_t objects, catalog_bytes;
+};
+static_assert(sizeof(Header) == 32);
+
+struct ObjectHeader {
+    Hash128 name;
+    std::uint64_t bytes;
+};
+static_assert(sizeof(ObjectHeader) == 24);
+
+/// Appends with the hash of all that was appended.
+class HashedOutput {
+  public:
+    explicit HashedOutput(const fs::path& path) : file_(path, File::Mode::create_new) {}
+    void write(std::span<const std::byte> data) {
+        file_.write(data);
+        hasher_.bytes(data);
+    }
+    template <class T>
+    void value(const T& v) {
+        write(std::as_bytes(std::span(&v, 1)));
+    }
+    void finish() {
+        value(hasher_.finish());
+        file_.finish(true);
+    }
+    std::uint64_t position() const { return file_.position(); }
+
+  private:
+    FileWriter file_;
+    Hasher hasher_;
+};
+
+class HashedInput {
+  public:
+    explicit HashedInput(const fs::path& path) : file_(path, File::Mode::read) {}
+    void read(std::span<std::byte> out) {
+        if (file_.read_some_at(at_, out) != out.size())
+            throw CorruptionError(file_.path().string() + " is cut off at byte " +
+                                  std::to_string(file_.size()));
+        hasher_.bytes(out);
+        at_ += out.size();
+    }
+    template <class T>
+    T value() {
+        T v;
+        read(std::as_writable_bytes(std::span(&v, 1)));
+        return v;
+    }
+    void check_end() {
+        const Hash128 expected = hasher_.finish();
+        if (value<Hash128>() != expected || at_ != file_.size()) damaged();
+    }
+    [[noreturn]] void damaged() const {
+        throw CorruptionError(file_.path().string() + " is damaged; copy it again");
+    }
+    std::uint64_t position() const { return at_; }
+    std::uint64_t left() const { return file_.size() - at_; }
+
+  private:
+    File file_;
+    Hasher hasher_;
+    std::uint64_t at_ = 0;
+};
+
+/// Removes the file, and SQLite's journal of it, when it goes out of scope.
+class Scratch {
+  public:
+    explicit Scratch(fs::path path) : path_(std::move(path)) {}
+    ~Scratch() {
+        ::unlink(path_.c_str());
+        ::unlink((path_.string() + "-journal").c_str());
+    }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+    const fs::path& path() const { return path_; }
+
+  private:
+    fs::path path_;
+};
+
+/// A catalog with one generation and nothing else.
+std::vector<std::byte> single_generation_catalog(Catalog& from, const GenerationRow& generation,
+                                                 const fs::path& scratch) {
+    Catalog::create(scratch);
+    {
+        Catalog to = Catalog::open_to_write(scratch);
+        std::vector<InputRow> inputs = from.inputs(generation.id);
+        std::vector<CitySource> sources;
+        for (const InputRow& input : inputs) {
+            CitySource& source = sources.emplace_back();
+            source.row = from.source(input.source);
+            source.segments = from.segments(input.source);
+        }
+        const std::vector<std::int64_t> ids = to.add_sources(sources);
+        for (std::size_t i = 0; i < ids.size(); ++i) inputs[i].source = ids[i];
+        std::vector<ProductRow> tiles = from.tiles(generation.id);
+        if (!tiles.empty()) to.add_products(tiles);
+        to.publish(generation, inputs, tiles);
+    }
+    return read_file(scratch);
+}
+
+void pack_object(const ObjectStore& store, const Hash128& object, const std::string& what,
+                 HashedOutput& out) {
+    const File file = store.open(object, what);
+    const std::uint64_t size = file.size();
+    out.value(ObjectHeader{object, size});
+    std::vector<std::byte> buffer(kCopyBytes);
+    Hasher hasher;
+    for (std::uint64_t at = 0; at < size;) {
+        const auto part = std::span(buffer).first(std::min<std::uint64_t>(buffer.size(), size - at));
+        file.read_at(at, part);
+        hasher.bytes(part);
+        out.write(part);
+        at += part.size();
+    }
+    if (hasher.finish() != object)
+        throw CorruptionError(what + " is damaged (object " + object.hex() +
+                              "); citysplat verify --deep lists all damage");
+}
+
+void unpack_object(HashedInput& in, ObjectStore& store) {
+    const auto header = in.value<ObjectHeader>();
+    if (header.bytes > in.left())
+        throw CorruptionError("the pack is damaged: an object is longer than the file");
+    auto writer = store.create();
+    std::vector<std::byte> buffer(kCopyBytes);
+    for (std::uint64_t left = header.bytes; left > 0;) {
+        const auto part = std::span(buffer).first(std::min<std::uint64_t>(buffer.size(), left));
+        in.read(part);
+        writer.append(part);
+        left -= part.size();
+    }
+    if (writer.finish() != header.name)
+        throw CorruptionError("the pack is damaged: object " + header.name.hex() +
+                              " does not match its name");
+}
+
+void write_new_file(const fs::path& path, std::span<const std::byte> bytes) {
+    File file(path, File::Mode::create_new);
+    file.append(bytes);
+    file.sync();
+    file.close();
+}
+
+/// Throws unless `file` can be created: nothing of anybody else's is replaced.
+void refuse_target(const fs::path& file, const PackOptions& options) {
+    if (!fs::is_directory(directory_of(file)))
+        throw UsageError("cannot write " + file.string() + ": there is no directory " +
+                         directory_of(file).string());
+    if (!fs::exists(fs::symlink_status(file))) return;
+    if (!fs::is_regular_file(file))
+        throw UsageError("cannot write " + file.string() + ": it exists and is not a file");
+    if (!options.overwrite)
+        throw UsageError(file.string() + " exists; --overwrite replaces it when it is a packed city");
+    std::array<char, 8> magic{};
+    File(file, File::Mode::read).read_some_at(0, std::as_writable_bytes(std::span(magic)));
+    if (magic != kMagic) throw UsageError(file.string() + " exists and is not a packed city");
+}
+
+/// Takes a new or empty directory, or one in which an earlier unpack was killed, and marks it, durably.
+void begin_unpacking(const CityPaths& paths) {
+    const CityState state = state_of(paths);
+    if (state == CityState::city)
+        throw UsageError(paths.root().string() + " is a city already; unpack into a new directory");
+    if (state == CityState::foreign || state == CityState::lost_catalog)
+        throw UsageError(paths.root().string() + " is not empty; unpack into a new directory");
+    create_directories_durably(paths.root());
+    if (fs::exists(paths.unpacking())) return;
+    write_new_file(paths.unpacking(), {});
+    sync_directory(paths.root());
+}
+
+/// The catalog comes last and must be what the objects say.
+void unpack_catalog(HashedInput& in, const Header& header, const ObjectStore& store) {
+    if (header.catalog_bytes > in.left()) in.damaged();
+    std::vector<std::byte> bytes(header.catalog_bytes);
+    in.read(bytes);
+    in.check_end();
+    const CityPaths& paths = store.paths();
+    const fs::path temporary = paths.new_temporary();
+    write_new_file(temporary, bytes);
+    {
+        Catalog catalog = Catalog::open_to_read(temporary);
+        const auto latest = catalog.latest();
+        if (!latest) in.damaged();
+        check_rows(catalog, store, *latest);
+        require_objects(catalog, store, *latest);
+    }
+    if (::rename(temporary.c_str(), paths.catalog().c_str()) != 0)
+        throw_errno("cannot rename to", paths.catalog());
+    sync_directory(paths.root());
+    fs::remove(paths.unpacking());
+    sync_directory(paths.root());
+}
+
+}  // namespace
+
+PackReport pack_city(const fs::path& city, const fs::path& file, const CancelToken& cancel,
+                     Progress& progress, const PackOptions& options) {
+    const CityReader pinned(city);
+    refuse_target(file, options);
+    const GenerationRow& generation = pinned.generation();
+    const ObjectStore store{CityPaths(city)};
+    Catalog catalog = Catalog::open_to_read(store.paths().catalog());
+    const std::string unique = file.string() + ".tmp-" + std::to_string(::getpid());
+    const Scratch scratch(unique + "-catalog"), temporary(unique);
+    const auto catalog_bytes = single_generation_catalog(catalog, generation, scratch.path());
+    const auto objects = objects_of(catalog, generation);
+    PackReport report{generation.id, objects.size(), 0};
+    HashedOutput out(temporary.path());
+    out.value(Header{kMagic, generation.id, objects.size(), catalog_bytes.size()});
+    Progress::Stage stage(progress, "pack", objects.size(), "objects");
+    for (const auto& [object, needed] : objects) {
+        cancel.check();
+        pack_object(store, object, needed.what, out);
+        stage.advance(1);
+    }
+    out.write(catalog_bytes);
+    out.finish();
+    report.bytes = out.position();
+    if (::rename(temporary.path().c_str(), file.c_str()) != 0) throw_errno("cannot rename to", file);
+    sync_directory(directory_of(file));
+    return report;
+}
+
+PackReport unpack_city(const fs::path& file, const fs::path& city, const CancelToken& cancel,
+                       Progress& progress) {
+    HashedInput in(file);
+    if (in.left() < sizeof(Header)) throw InputError(file.string() + " is not a packed city");
+    const auto header = in.value<Header>();
+    if (header.magic != kMagic) throw InputError(file.string() + " is not a packed city");
+    ObjectStore store{CityPaths(city)};
+    begin_unpacking(store.paths());
+    const CityLock lock = CityLock::builder(store.paths(), "unpack");
+    try {
+        store.create_layout();
+        store.clear_temporary();
+        Progress::Stage stage(progress, "unpack", header.objects, "objects");
+        for (std::uint64_t i = 0; i < header.objects; ++i) {
+            cancel.check();
+            unpack_object(in, store);
+            if (store.pending() >= 64) store.flush();
+            stage.advance(1);
+        }
+        store.flush();
+        unpack_catalog(in, header, store);
+    } catch (...) {
+        store.remove_layout();
+        throw;
+    }
+    return {header.generation, header.objects, in.position()};
+}
+
+}  // namespace citysplat::tiling

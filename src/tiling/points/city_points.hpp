@@ -1,0 +1,79 @@
+#pragma once
+
+#include "tiling/points/open_objects.hpp"
+#include "tiling/points/point_archive.hpp"
+#include "tiling/sector.hpp"
+#include "tiling/store/catalog.hpp"
+#include "tiling/store/object_store.hpp"
+#include "tiling/tile_processor.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace citysplat::tiling {
+
+/// The sources that these inputs are, each once.
+std::vector<CitySource> sources_of(Catalog& catalog, const std::vector<InputRow>& inputs);
+
+/// A sector is quarantined when it and its eight neighbours have fewer points than this, all sources
+/// together: a return from the far end of nowhere. The rule counts on the fixed sector grid, so that neither
+/// tile size nor the order or number of files can change it.
+inline constexpr std::uint64_t kFewestPointsAround = 16;
+
+/// The points of a set of sources, read region by region from their archives. Safe to use from several
+/// threads. Every cell that is read is verified.
+class CityPoints final : public RegionReader {
+  public:
+    CityPoints(const ObjectStore& store, std::vector<CitySource> sources);
+
+    Region read(const LatticeBox& core, std::int64_t halo_steps) const override;
+    std::uint64_t count_at_most(const LatticeBox& box) const override;
+    std::uint64_t total_points() const override { return total_points_; }
+    LatticeBox bounds() const override { return bounds_; }
+    std::vector<Sector> occupied_sectors() const override;
+    std::vector<int> occupied_cells(const Sector& sector) const override;
+
+    /// What each sector holds. Two sets of sources with equal hashes in a sector have equal points there.
+    const std::map<Sector, Hash128>& sectors() const { return sector_hashes_; }
+    std::uint64_t quarantined_points() const { return quarantined_points_; }
+
+  private:
+    /// The segment of one source in one sector.
+    struct Part {
+        Sector sector;
+        std::uint32_t source;
+        SegmentRow segment;
+    };
+    /// Some cells of a part. No file is held: a region may touch more archives than files can be open.
+    struct PartCells {
+        const Part* part;
+        std::vector<CellSpan> cells;
+    };
+
+    std::span<const Part> parts_of(const Sector& sector) const;
+    /// The cells of parts_of(sector), part by part. Tables that were read last are kept, some megabytes: many
+    /// small files may share a sector, and each is asked again for every region that touches it.
+    using CellTables = std::vector<std::vector<CellSpan>>;
+    std::shared_ptr<const CellTables> tables_of(const Sector& sector) const;
+    std::string name(const Part& part) const;
+    void quarantine_far_outliers();
+    void read_column(std::span<const PartCells> parts, int column, const LatticeBox& box,
+                     Region& region) const;
+
+    std::vector<CitySource> sources_;
+    std::vector<Part> parts_;  ///< sorted by sector, then segment hash
+    std::map<Sector, Hash128> sector_hashes_;
+    std::uint64_t total_points_ = 0, quarantined_points_ = 0;
+    LatticeBox bounds_;
+    mutable OpenObjects archives_;
+    mutable std::mutex tables_mutex_;
+    mutable std::map<Sector, std::shared_ptr<const CellTables>> tables_;
+    mutable std::size_t table_spans_ = 0;
+};
+
+}  // namespace citysplat::tiling

@@ -1,0 +1,52 @@
+#include "tiling/store/city_reader.hpp"
+
+#include "core/error.hpp"
+#include "tiling/store/generation_record.hpp"
+#include "tiling/store/splat_payload.hpp"
+
+namespace citysplat::tiling {
+
+CityReader::CityReader(const std::filesystem::path& city, std::optional<std::int64_t> generation)
+    : store_(CityPaths(city)) {
+    const CityPaths& paths = store_.paths();
+    Catalog catalog = Catalog::open_to_read(paths.catalog());
+    // Between reading the number and pinning it, gc may forget the generation: then there is a newer one.
+    for (;;) {
+        const auto row = generation ? catalog.generation(*generation) : catalog.latest();
+        if (!row)
+            throw ConfigError(city.string() +
+                              (generation ? ": there is no generation " + std::to_string(*generation) +
+                                                "; citysplat status --history lists them"
+                                          : ": nothing has been built yet"));
+        pin_ = CityLock::pin(paths, row->id);
+        if (pin_ && catalog.generation(row->id)) {
+            generation_ = *row;
+            break;
+        }
+    }
+    check_rows(catalog, store_, generation_);
+    classes_ = generation_.classes.empty() ? ClassMap() : ClassMap::parse(generation_.classes, city.string());
+    for (ProductRow& product : catalog.tiles(generation_.id)) {
+        if (!product.object) continue;
+        const auto& b = product.box;
+        entries_.push_back({.key = product.tile,
+                            .splats = product.splats,
+                            .payload_bytes = product.object_bytes,
+                            .min = {b[0], b[1], b[2]},
+                            .max = {b[3], b[4], b[5]}});
+        products_.push_back(std::move(product));
+    }
+}
+
+SplatTile CityReader::load(std::size_t tile) const {
+    const ProductRow& product = products_.at(tile);
+    const std::string what = "tile " + product.tile.text();
+    Payload payload = read_payload(store_, *product.object, what);
+    if (payload.info.tile != product.tile || payload.info.key != product.key ||
+        payload.splats.size() != product.splats)
+        throw CorruptionError(what + ": the catalog names the payload of tile " + payload.info.tile.text() +
+                              "; citysplat repair rebuilds the catalog from the objects");
+    return std::move(payload.splats);
+}
+
+}  // namespace citysplat::tiling

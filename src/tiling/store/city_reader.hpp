@@ -1,0 +1,40 @@
+#pragma once
+
+#include "model/tile_source.hpp"
+#include "tiling/store/catalog.hpp"
+#include "tiling/store/city_lock.hpp"
+#include "tiling/store/object_store.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace citysplat::tiling {
+
+/// One generation of a city on disk, opened to read. The generation stays pinned for the life of the object:
+/// builders may publish and gc may run, what this reader sees does not change. Works on a read-only mount.
+class CityReader final : public TileSource {
+  public:
+    /// Opens the latest generation, or the given one. Throws ConfigError when there is no such city or
+    /// generation, CorruptionError when the catalog is damaged.
+    explicit CityReader(const std::filesystem::path& city, std::optional<std::int64_t> generation = {});
+
+    std::span<const TileEntry> tiles() const override { return entries_; }
+    SplatTile load(std::size_t tile) const override;
+    const ClassMap& classes() const override { return classes_; }
+    std::string crs() const override { return generation_.crs; }
+
+    const GenerationRow& generation() const { return generation_; }
+
+  private:
+    ObjectStore store_;
+    std::optional<CityLock> pin_;
+    GenerationRow generation_;
+    ClassMap classes_;
+    std::vector<ProductRow> products_;  ///< those with splats; parallel to entries_
+    std::vector<TileEntry> entries_;
+};
+
+}  // namespace citysplat::tiling

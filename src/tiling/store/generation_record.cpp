@@ -1,0 +1,182 @@
+#include "tiling/store/generation_record.hpp"
+
+#include "core/error.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace citysplat::tiling {
+
+namespace {
+
+constexpr std::uint32_t kVersion = 1;
+
+/// One list of fields for both directions, and for comparing.
+template <class Row, class Each>
+void generation_fields(Row& g, const Each& each) {
+    each("id", g.id), each("created_s", g.created_s), each("note", g.note);
+    each("tile_size_m", g.tile_size_m), each("parameters_key", g.parameters_key);
+    each("parameters", g.parameters), each("classes", g.classes), each("crs", g.crs);
+    each("calibration", g.calibration), each("measured", g.measured), each("points", g.points);
+    each("tiles", g.tiles), each("splats", g.splats), each("digest", g.digest);
+}
+
+template <class Row, class Each>
+void input_fields(Row& i, const Each& each) {
+    each(i.row.path), each(i.row.trajectory), each(i.row.reading), each(i.row.stamp);
+    each(i.row.trajectory_stamp), each(i.identity);
+}
+
+RecordWriter encode(const GenerationRecord& record) {
+    RecordWriter out(ObjectKind::generation, kVersion);
+    put_draft(out, record);
+    return out;
+}
+
+/// Name and bytes of every field.
+std::vector<std::pair<std::string, std::vector<std::byte>>> fields_of(const GenerationRow& generation) {
+    std::vector<std::pair<std::string, std::vector<std::byte>>> fields;
+    generation_fields(generation, [&fields](const char* name, const auto& value) {
+        RecordWriter out(ObjectKind::generation, kVersion);
+        out.put(value);
+        fields.emplace_back(name, std::vector(out.bytes().begin(), out.bytes().end()));
+    });
+    return fields;
+}
+
+bool same_product(const ProductRow& a, const ProductRow& b) {
+    return a.key == b.key && a.core == b.core && a.tile == b.tile && a.object == b.object &&
+           a.object_bytes == b.object_bytes && a.points == b.points && a.splats == b.splats &&
+           a.halo_steps == b.halo_steps && a.digest == b.digest && a.box == b.box;
+}
+
+bool same_input(const GenerationRecord::Input& a, const GenerationRecord::Input& b) {
+    return a.row.path == b.row.path && a.row.trajectory == b.row.trajectory &&
+           a.row.reading == b.row.reading && a.row.stamp == b.row.stamp &&
+           a.row.trajectory_stamp == b.row.trajectory_stamp && a.identity == b.identity;
+}
+
+void sort(GenerationRecord& record) {
+    std::sort(record.inputs.begin(), record.inputs.end(),
+              [](const auto& a, const auto& b) { return a.row.path < b.row.path; });
+    std::sort(record.tiles.begin(), record.tiles.end(),
+              [](const ProductRow& a, const ProductRow& b) { return a.tile < b.tile; });
+}
+
+}  // namespace
+
+void put_draft(RecordWriter& out, const GenerationRecord& record) {
+    const auto put = [&out](const auto& value) { out.put(value); };
+    generation_fields(record.generation, [&out](const char*, const auto& value) { out.put(value); });
+    out.put(static_cast<std::uint64_t>(record.inputs.size()));
+    for (const auto& input : record.inputs) input_fields(input, put);
+    put_products(out, record.tiles);
+}
+
+GenerationRecord get_draft(RecordReader& in) {
+    GenerationRecord record;
+    generation_fields(record.generation, [&in](const char*, auto& value) { in.get(value); });
+    record.inputs.resize(in.count(sizeof(Hash128)));
+    for (auto& input : record.inputs) input_fields(input, [&in](auto& value) { in.get(value); });
+    record.tiles = get_products(in);
+    return record;
+}
+
+GenerationRecord make_record(Catalog& catalog, const GenerationRow& generation,
+                             std::span<const InputRow> inputs, std::span<const ProductRow> tiles) {
+    GenerationRecord record{generation, {}, {tiles.begin(), tiles.end()}};
+    for (const InputRow& input : inputs)
+        record.inputs.push_back({input, catalog.source(input.source).identity});
+    sort(record);
+    return record;
+}
+
+GenerationRecord record_of(Catalog& catalog, const GenerationRow& generation) {
+    return make_record(catalog, generation, catalog.inputs(generation.id), catalog.tiles(generation.id));
+}
+
+Hash128 write_record(ObjectStore& store, const GenerationRecord& record) {
+    return encode(record).write(store);
+}
+
+Hash128 name_of(const GenerationRecord& record) { return hash_bytes(encode(record).bytes()); }
+
+std::optional<GenerationRecord> read_record(const ObjectStore& store, const Hash128& object) {
+    if (store.kind_of(object) != ObjectKind::generation) return std::nullopt;
+    RecordReader in(store, object, "generation record", kVersion);
+    GenerationRecord record = get_draft(in);
+    record.generation.record = object;
+    sort(record);  // earlier versions wrote tiles in the order in which they were made
+    return record;
+}
+
+std::optional<std::string> difference(const GenerationRecord& catalog, const GenerationRecord& published) {
+    std::optional<std::string> found;
+    const auto fields = fields_of(catalog.generation), others = fields_of(published.generation);
+    for (std::size_t i = 0; i < fields.size() && !found; ++i)
+        if (fields[i] != others[i]) found = "its " + fields[i].first + " is not what was published";
+    const auto compare = [&found](const auto& rows, const auto& truth, const auto& same, const auto& text) {
+        if (found) return;
+        if (rows.size() != truth.size()) {
+            found = "it has " + std::to_string(rows.size()) + " " + text(nullptr) + ", " +
+                    std::to_string(truth.size()) + " were published";
+            return;
+        }
+        for (std::size_t i = 0; i < rows.size() && !found; ++i)
+            if (!same(rows[i], truth[i])) found = text(&rows[i]) + " is not what was published";
+    };
+    compare(catalog.inputs, published.inputs, same_input, [](const GenerationRecord::Input* input) {
+        return input ? "the row of input " + input->row.path : std::string("inputs");
+    });
+    compare(catalog.tiles, published.tiles, same_product, [](const ProductRow* tile) {
+        return tile ? "the row of tile " + tile->tile.text() : std::string("tiles");
+    });
+    return found;
+}
+
+std::optional<std::string> why_not_published(const GenerationRecord& record) {
+    const GenerationRow& g = record.generation;
+    std::uint64_t splats = 0;
+    Hash128 digest;
+    for (const ProductRow& tile : record.tiles) {
+        splats += tile.splats;
+        digest += tile.digest;
+    }
+    if (g.id < 1 || g.created_s <= 0) return "it was never published";
+    if (g.tiles != record.tiles.size() || g.splats != splats || g.digest != digest)
+        return "its tiles do not add up to it";
+    return std::nullopt;
+}
+
+void check_rows(Catalog& catalog, const ObjectStore& store, const GenerationRow& generation) {
+    const GenerationRecord rows = record_of(catalog, generation);
+    if (name_of(rows) == generation.record) return;
+    const std::string what = "generation " + std::to_string(generation.id) + " in " +
+                             store.paths().catalog().string() + " is damaged: ";
+    const char* way_out = "; citysplat repair rebuilds the catalog from the objects";
+    const auto record = read_record(store, generation.record);
+    if (!record) throw CorruptionError(what + "its rows are not what was published" + way_out);
+    if (const auto found = difference(rows, *record)) throw CorruptionError(what + *found + way_out);
+}
+
+std::int64_t publish_generation(Catalog& catalog, ObjectStore& store, GenerationRow generation,
+                                std::span<const InputRow> inputs, std::span<const ProductRow> tiles) {
+    const auto latest = catalog.latest();
+    generation.id = latest ? latest->id + 1 : 1;
+    generation.record = write_record(store, make_record(catalog, generation, inputs, tiles));
+    store.flush();
+    catalog.publish(generation, inputs, tiles);
+    return generation.id;
+}
+
+void refresh_generation(Catalog& catalog, ObjectStore& store, const GenerationRow& generation,
+                        std::span<const InputRow> inputs) {
+    const GenerationRecord record = make_record(catalog, generation, inputs, catalog.tiles(generation.id));
+    const Hash128 name = name_of(record);
+    if (name == generation.record && store.intact(name)) return;
+    write_record(store, record);
+    store.flush();
+    if (name != generation.record) catalog.restamp(generation.id, name, inputs);
+}
+
+}  // namespace citysplat::tiling

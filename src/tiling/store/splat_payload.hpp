@@ -1,0 +1,53 @@
+#pragma once
+
+#include "model/splat_tile.hpp"
+#include "model/tile_grid.hpp"
+#include "tiling/store/catalog.hpp"
+#include "tiling/store/object_store.hpp"
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace citysplat::tiling {
+
+/// What a splat payload says about itself. Everything here is inside the hashed bytes, so that a payload
+/// under a wrong name, or a right payload in the place of another tile, is found out on load.
+struct PayloadInfo {
+    TileKey tile;
+    Hash128 key;  ///< of the points and parameters it was made from
+    Hash128 digest;
+    std::uint64_t points = 0;
+    std::int64_t halo_steps = 0;
+    std::array<double, 6> box{};  ///< min x y z, max x y z in metres around all discs
+};
+
+/// The file of one tile (docs/formats.md):
+///
+///   header     256 bytes, little-endian
+///   checksums  u64 per 64 KiB block of the body
+///   padding    to a multiple of 64
+///   body       the columns of SplatTile as they stand in memory
+///
+/// A tile is one sequential read into the buffer it is used from. The name of the object is the hash of all
+/// bytes, which is what every load compares; the block checksums only tell where the damage is. A compressed
+/// body would save about a quarter and cost the direct read: not taken.
+Hash128 write_payload(ObjectStore& store, const SplatTile& tile, const PayloadInfo& info,
+                      std::uint64_t& object_bytes);
+
+/// World box around all discs, radius included.
+std::array<double, 6> box_of(const SplatTile& tile);
+
+struct Payload {
+    PayloadInfo info;
+    SplatTile splats;
+};
+
+/// Whether the payload that a product names is there, has its size, and its header says what the row says. A
+/// product without splats has no payload and nothing else either. Reads the header only.
+bool payload_fits(const ObjectStore& store, const ProductRow& product);
+
+/// Reads and verifies a payload. Throws CorruptionError naming `what` and the damaged bytes.
+Payload read_payload(const ObjectStore& store, const Hash128& name, const std::string& what);
+
+}  // namespace citysplat::tiling

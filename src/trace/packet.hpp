@@ -1,0 +1,116 @@
+#pragma once
+
+#include "trace/tile_view_hd.hpp"
+
+#include <cstdint>
+
+/// A packet of rays against the discs of one leaf, in SIMD with run-time dispatch (packet.cpp, the only file
+/// that uses Highway) and in scalar code. Both give the same bits: no fused multiply-add, same order.
+namespace citysplat::trace {
+
+inline constexpr unsigned kMaxPacket = 16;
+
+/// The lanes of a packet in the frame of the tile being traversed. The arrays belong to the traversal;
+/// `t_max` is its bound for culling, lowered as hits are found.
+struct PacketRays {
+    const float *origin_x, *origin_y, *origin_z;
+    const float *direction_x, *direction_y, *direction_z;
+    const float* t_min;
+    float* t_max;
+    const int* active;  ///< 0: the lane does not take part
+};
+
+/// Consecutive discs of a tile.
+struct LeafDiscs {
+    const TraceDisc* discs;
+    std::uint32_t count;
+    SplatPlace first;  ///< of the first disc
+};
+
+/// Slots of no tile: nothing was met yet; a hit of earlier tiles, `splat` is its number among those.
+inline constexpr std::uint32_t kNoSlot = 0xffffffffu;
+inline constexpr std::uint32_t kEarlierSlot = 0xfffffffeu;
+
+/// First hit of each lane so far.
+struct ClosestLanes {
+    float t[kMaxPacket];
+    std::uint32_t slot[kMaxPacket], splat[kMaxPacket];
+    std::uint32_t touched;  ///< bit per lane: changed since cleared
+    const TileView* tiles;  ///< by slot
+    const Hit* earlier;     ///< one for each lane
+
+    void offer(unsigned lane, float hit_t, SplatPlace place, float& t_max) {
+        if (!(hit_t < t[lane]) && !(hit_t == t[lane] && wins_tie(lane, place))) return;
+        t[lane] = t_max = hit_t;
+        slot[lane] = place.slot;
+        splat[lane] = place.splat;
+        touched |= 1u << lane;
+    }
+
+  private:
+    bool wins_tie(unsigned lane, SplatPlace place) const {
+        if (slot[lane] == kNoSlot) return true;
+        const std::uint64_t known =
+            slot[lane] == kEarlierSlot ? earlier[lane].splat_id : id_of(tiles, {slot[lane], splat[lane]});
+        return id_of(tiles, place) < known;
+    }
+};
+
+/// First `depth` hits of each lane so far, in order.
+struct NearestLanes {
+    float t[kMaxPacket][kMaxHits];
+    SplatPlace place[kMaxPacket][kMaxHits];
+    std::uint32_t count[kMaxPacket];
+    std::uint32_t depth;
+    float reach_m;           ///< hits farther behind the first cannot belong to its surface
+    const TileView* tiles;   ///< by slot
+    const HitList* earlier;  ///< one for each lane
+
+    void offer(unsigned lane, float hit_t, SplatPlace hit_place, float& t_max) {
+        std::uint32_t at = count[lane];
+        while (at > 0 &&
+               (hit_t < t[lane][at - 1] || (hit_t == t[lane][at - 1] && wins_tie(lane, at - 1, hit_place))))
+            --at;
+        if (at == depth) return;
+        std::uint32_t last = count[lane] < depth ? count[lane]++ : depth - 1;
+        for (; last > at; --last) {
+            t[lane][last] = t[lane][last - 1];
+            place[lane][last] = place[lane][last - 1];
+        }
+        t[lane][at] = hit_t;
+        place[lane][at] = hit_place;
+        const float reach = t[lane][0] + reach_m;
+        const float bound = count[lane] == depth && t[lane][depth - 1] < reach ? t[lane][depth - 1] : reach;
+        if (bound < t_max) t_max = bound;
+    }
+
+  private:
+    bool wins_tie(unsigned lane, std::uint32_t known, SplatPlace hit_place) const {
+        return id(lane, hit_place) < id(lane, place[lane][known]);
+    }
+    std::uint64_t id(unsigned lane, SplatPlace of) const {
+        return of.slot == kEarlierSlot ? earlier[lane].hits[of.splat].splat_id : id_of(tiles, of);
+    }
+};
+
+template <class Lanes>
+using LeafFunction = void (*)(const LeafDiscs&, const PacketRays&, Lanes&);
+
+/// Functions for packets of 4, 8 or 16 lanes; nullptr for other widths.
+template <class Lanes>
+LeafFunction<Lanes> leaf_function(unsigned width, bool simd);
+
+/// One lane, scalar: also what packets of other shapes use.
+template <class Lanes>
+void meet_leaf_lane(const LeafDiscs& leaf, const PacketRays& rays, unsigned lane, unsigned result_lane,
+                    Lanes& lanes) {
+    const Vec3f origin{rays.origin_x[lane], rays.origin_y[lane], rays.origin_z[lane]};
+    const Vec3f direction{rays.direction_x[lane], rays.direction_y[lane], rays.direction_z[lane]};
+    for (std::uint32_t i = 0; i < leaf.count; ++i) {
+        float t;
+        if (meets(leaf.discs[i], origin, direction, t) && t > rays.t_min[lane] && t <= rays.t_max[lane])
+            lanes.offer(result_lane, t, {leaf.first.slot, leaf.first.splat + i}, rays.t_max[lane]);
+    }
+}
+
+}  // namespace citysplat::trace

@@ -1,0 +1,72 @@
+#pragma once
+
+#include "model/splat_tile.hpp"
+#include "trace/hit_hd.hpp"
+#include "trace/ray_disc_hd.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+/// The one contract between those who cast rays and those who find what they meet. Embree implements it on
+/// the CPU, OptiX on the GPU. What a ray hits is defined by ray_disc_hd.hpp and the order in hit_hd.hpp
+/// alone: the ray starts at lattice_origin() and meets each disc as meets() says; of all hits the first in
+/// order wins. Which tiles the discs are in changes nothing.
+namespace citysplat::trace {
+
+/// A tile made ready for tracing by a Tracer. Immutable; evicted when the last owner lets go.
+class TracerTile {
+  public:
+    virtual ~TracerTile() = default;
+    virtual std::size_t bytes() const = 0;  ///< splats, discs and acceleration structure
+};
+using TracerTilePtr = std::shared_ptr<const TracerTile>;
+
+/// Tiles bound together so that rays can meet them; keeps them resident. Immutable.
+class TileSet {
+  public:
+    virtual ~TileSet() = default;
+};
+using TileSetPtr = std::shared_ptr<const TileSet>;
+
+/// Every member may be called from several threads at once.
+class Tracer {
+  public:
+    virtual ~Tracer() = default;
+    virtual std::string name() const = 0;
+
+    /// Builds what tracing needs. Throws CorruptionError when a splat is not finite, ResourceError when
+    /// memory runs out.
+    virtual TracerTilePtr load(SplatTile tile) const = 0;
+    /// What load() would keep, without loading; never less than TracerTile::bytes().
+    virtual std::size_t estimated_bytes(std::uint64_t splats) const = 0;
+    /// Requires different tiles of this tracer.
+    virtual TileSetPtr bind(std::span<const TracerTilePtr> tiles) const = 0;
+
+    /// Memory of all live tiles of this tracer, the acceleration structures' own books included.
+    virtual std::size_t resident_bytes() const = 0;
+
+    /// How many rays a call should bring. Neighbouring rays should be next to each other.
+    virtual std::size_t batch_rays() const = 0;
+
+    /// Puts the first hit of each ray into `hits`, unless what is there (from other tiles) comes before it.
+    /// Start with Hit{}. Throws InputError when a ray is not finite or
+    /// longer than the tracer is made for.
+    virtual void closest(const TileSet& tiles, std::span<const Ray> rays, std::span<Hit> hits) const = 0;
+    /// Merges the first `depth` hits of each ray into `lists`. Hits farther than (depth − 1)·`gap_m` behind a
+    /// ray's first may be left out: they cannot belong to its surface. Start with HitList{}.
+    virtual void nearest(const TileSet& tiles, std::span<const Ray> rays, std::uint32_t depth, float gap_m,
+                         std::span<HitList> lists) const = 0;
+};
+
+struct EmbreeOptions {
+    std::string isa;   ///< "", or the widest instruction set Embree may use: "sse4.2", "avx2", …
+    bool simd = true;  ///< false: the scalar disc test, for comparison
+    unsigned splats_per_leaf = 1;     ///< consecutive splats under one box of the hierarchy
+    float max_range_m = kMaxRange_m;  ///< of rays; shorter ones can do with smaller boxes
+};
+std::unique_ptr<Tracer> make_embree_tracer(const EmbreeOptions& options = {});
+
+}  // namespace citysplat::trace

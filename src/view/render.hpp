@@ -1,0 +1,45 @@
+#pragma once
+
+#include "core/cancel.hpp"
+#include "core/progress.hpp"
+#include "io/write/picture.hpp"
+#include "model/class_map.hpp"
+#include "model/tile_source.hpp"
+#include "trace/tracer.hpp"
+#include "view/camera.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+/// Pictures of a city, through the same tracer as the simulation: what is wrong with the model shows here.
+namespace citysplat::view {
+
+enum class Shade { classes, normal, height, intensity, range, splat };
+/// "class", "normal", "height", "intensity", "range", "splat". Throws UsageError.
+Shade shade_from(const std::string& name);
+
+struct RenderOptions {
+    Shade shade = Shade::classes;
+    int samples = 2;    ///< per pixel and axis; 1: no anti-aliasing
+    bool edges = true;  ///< darken where the depth jumps, so that shapes stand out
+    double far_m = 1500;
+    std::uint64_t budget_bytes = std::uint64_t{2} << 30;  ///< tiles resident at a time
+};
+
+struct RenderReport {
+    std::uint64_t rays = 0, hits = 0, tiles = 0, passes = 0;
+};
+
+Picture render(const TileSource& city, const trace::Tracer& tracer, const Camera& camera,
+               const RenderOptions& options, const CancelToken& cancel, Progress& progress,
+               RenderReport& report);
+
+/// The points of cloud files as the camera sees them, nearest in front, each `point_px` wide.
+Picture render_points(std::span<const std::filesystem::path> files, const ClassMap& classes,
+                      const Camera& camera, const RenderOptions& options, int point_px,
+                      const CancelToken& cancel, RenderReport& report);
+
+}  // namespace citysplat::view
