@@ -1,9 +1,9 @@
 #include "cuda/find_gpu.hpp"
 
-#include "cuda/cuda_device.hpp"
-#include "cuda/driver_api.hpp"
+#include "cuda/driver/cuda_device.hpp"
+#include "cuda/driver/driver_api.hpp"
+#include "cuda/driver/optix_context.hpp"
 #include "cuda/gpu_facts.hpp"
-#include "cuda/optix_context.hpp"
 #include "cuda/optix_tracer.hpp"
 
 namespace citysplat::gpu {

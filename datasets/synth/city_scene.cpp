@@ -1,9 +1,9 @@
 #include "datasets/synth/city_scene.hpp"
 
+#include "core/embree.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 
-#include <embree3/rtcore.h>
 #include <tbb/task_arena.h>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ class BlockScene {
     Cell cell() const { return cell_; }
     Vec3d origin() const { return origin_; }
     const Geometry& geometry() const { return geometry_; }
-    const Box3& bounds() const { return bounds_; }
+    const Box3d& bounds() const { return bounds_; }
     RTCScene scene() const { return scene_.get(); }
 
   private:
@@ -63,7 +63,7 @@ class BlockScene {
     Cell cell_;
     Vec3d origin_;
     Geometry geometry_;
-    Box3 bounds_;
+    Box3d bounds_;
     SceneHandle scene_;
 };
 
@@ -71,7 +71,7 @@ namespace {
 
 /// A ray on its way through Embree. `base` must come first: Embree hands it back to the callbacks.
 struct RayQuery {
-    RTCIntersectContext base;
+    embree::Context base;
     Ray ray;  ///< city coordinates
     double t_max;
     bool found = false;
@@ -93,7 +93,7 @@ template <class Primitive>
 void bounds_callback(const RTCBoundsFunctionArguments* args) {
     const handover::Turn turn(args->geometryUserPtr);
     const auto& block = *static_cast<const BlockScene*>(args->geometryUserPtr);
-    const Box3 b = block.geometry().of<Primitive>()[args->primID].bounds().widened(kSlack_m);
+    const Box3d b = block.geometry().of<Primitive>()[args->primID].bounds().widened(kSlack_m);
     args->bounds_o->lower_x = static_cast<float>(b.min.x);
     args->bounds_o->lower_y = static_cast<float>(b.min.y);
     args->bounds_o->lower_z = static_cast<float>(b.min.z);
@@ -251,14 +251,14 @@ Look look_of_hit(const RayQuery& query) {
 std::optional<SceneHit> CityScene::intersect(const Ray& ray, double t_max) const {
     if (!top_->scene) return std::nullopt;
     RayQuery query{};
-    rtcInitIntersectContext(&query.base);
+    embree::begin(query.base);
     query.ray = ray;
     query.t_max = t_max;
     const Vec3f o = vec_cast<float>(ray.origin - top_->centre), d = vec_cast<float>(ray.direction);
     RTCRayHit rayhit{};
     rayhit.ray = {o.x, o.y, o.z, 0, d.x, d.y, d.z, 0, static_cast<float>(t_max + kSlack_m), ~0u, 0, 0};
     rayhit.hit.geomID = rayhit.hit.instID[0] = RTC_INVALID_GEOMETRY_ID;
-    rtcIntersect1(top_->scene.get(), &query.base, &rayhit);
+    embree::intersect(top_->scene.get(), query.base, rayhit);
     if (!query.found) return std::nullopt;
     return SceneHit{query.t_max, query.normal, look_of_hit(query)};
 }
@@ -268,7 +268,7 @@ std::optional<SceneNearest> CityScene::nearest(Vec3d p, double d_max) const {
     for (const auto& block : top_->blocks) {
         query.block = block.get();
         query.point = p - block->origin();
-        const Box3& b = block->bounds();
+        const Box3d& b = block->bounds();
         const double dx = std::max({b.min.x - query.point.x, query.point.x - b.max.x, 0.0});
         const double dy = std::max({b.min.y - query.point.y, query.point.y - b.max.y, 0.0});
         if (dx * dx + dy * dy > query.best * query.best) continue;

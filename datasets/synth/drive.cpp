@@ -75,7 +75,6 @@ void Drive::plan_motion() {
         phase(speed, kAcceleration, (peak - speed) / kAcceleration, up_m);
         phase(peak, 0, cruise_m / peak, cruise_m);
         phase(peak, -kAcceleration, (peak - exit_speed) / kAcceleration, down_m);
-        if (s.dwell_s > 0) standstill_begin_s_ = time_s;
         phase(0, 0, s.dwell_s, 0);
         speed = exit_speed;
     }

@@ -52,7 +52,6 @@ class Drive {
     double duration_s() const { return duration_s_; }
     double length_m() const { return params_.length_m; }
     const std::vector<PathPiece>& route() const { return route_; }
-    double standstill_begin_s() const { return standstill_begin_s_; }  ///< since the start
     double standstill_s() const { return standstill_s_; }
 
     /// Arc length at `time_s` seconds after the start.
@@ -78,7 +77,7 @@ class Drive {
     std::vector<PathPiece> route_;
     std::vector<MotionPhase> motion_;
     double duration_s_ = 0;
-    double standstill_begin_s_ = 0, standstill_s_ = 0;
+    double standstill_s_ = 0;
 };
 
 }  // namespace citysplat::synth

@@ -90,8 +90,8 @@ double Facade::distance(Vec3d p) const {
     return best;
 }
 
-Box3 Facade::bounds() const {
-    Box3 box = kEmptyBox;
+Box3d Facade::bounds() const {
+    Box3d box = kEmptyBox;
     for (const double u : {0.0, width})
         for (const double v : {0.0, height})
             for (const double w : {0.0, -depth}) box.grow(corner + u * along + Vec3d{0, 0, v} + w * normal);

@@ -57,9 +57,15 @@ HouseStyle draw_style(Dice& dice) {
     return s;
 }
 
-/// The wall between two points of the lot seen from the side to the right of from → to.
-Facade windowed_wall(const Lot& lot, Vec3d from, double length_m, Vec3d along, const HouseStyle& s,
-                     double base) {
+/// Where a wall stands, in the frame of its lot; it is seen from the right of `along`.
+struct WallLine {
+    Vec3d from;
+    double length_m;
+    Vec3d along;
+};
+
+Facade windowed_wall(const Lot& lot, const WallLine& line, const HouseStyle& s, double base) {
+    const auto& [from, length_m, along] = line;
     const int bays = std::max(1, static_cast<int>((length_m - 0.6) / s.bay));
     const double pitch = (length_m - 0.6) / bays, middle = pitch / 2, half = s.window_width / 2;
     const Vec3d direction = lot.frame.vector(along);
@@ -149,8 +155,13 @@ void add_awning(const Lot& lot, double front, double base) {
 }
 
 /// What breaks up the front: cornice, courses, door, balconies, drainpipe.
-void add_front_details(const Lot& lot, Dice& dice, const HouseStyle& s, const Facade& wall, double front,
-                       double base) {
+struct Front {
+    const Facade& wall;
+    double y, base;  ///< where the wall stands, and its ground floor
+};
+
+void add_front_details(const Lot& lot, Dice& dice, const HouseStyle& s, const Front& at) {
+    const auto& [wall, front, base] = at;
     const Placed& f = lot.frame;
     const double w = lot.width(), middle = (lot.x0 + lot.x1) / 2, eaves = base + s.floors * s.floor_height;
     f.box({middle, front - 0.17, eaves - 0.12}, {w, 0.34, 0.22}, s.trim);
@@ -191,20 +202,20 @@ void add_house(const Lot& lot, Dice& dice, double front) {
         }
     const double foot = low - 0.3, base = high + 0.12, eaves = base + s.floors * s.floor_height;
     const double depth = kDepth_m - front;
-    const Facade wall = windowed_wall(lot, {lot.x0, front, foot}, lot.width(), {1, 0, 0}, s, base);
+    const Facade wall = windowed_wall(lot, {{lot.x0, front, foot}, lot.width(), {1, 0, 0}}, s, base);
     auto& facades = f.geometry().of<Facade>();
     facades.push_back(wall);
-    facades.push_back(windowed_wall(lot, {lot.x1, kDepth_m, foot}, lot.width(), {-1, 0, 0}, s, base));
+    facades.push_back(windowed_wall(lot, {{lot.x1, kDepth_m, foot}, lot.width(), {-1, 0, 0}}, s, base));
     const Vec3d up{0, 0, eaves - foot};
     if (lot.corner_left)
-        facades.push_back(windowed_wall(lot, {lot.x0, kDepth_m, foot}, depth, {0, -1, 0}, s, base));
+        facades.push_back(windowed_wall(lot, {{lot.x0, kDepth_m, foot}, depth, {0, -1, 0}}, s, base));
     else
         f.quad({lot.x0, front, foot}, {0, depth, 0}, up, s.wall);
     if (lot.corner_right)
-        facades.push_back(windowed_wall(lot, {lot.x1, front, foot}, depth, {0, 1, 0}, s, base));
+        facades.push_back(windowed_wall(lot, {{lot.x1, front, foot}, depth, {0, 1, 0}}, s, base));
     else
         f.quad({lot.x1, front, foot}, {0, depth, 0}, up, s.wall);
-    add_front_details(lot, dice, s, wall, front, base);
+    add_front_details(lot, dice, s, {wall, front, base});
     add_roof(lot, s, front, eaves);
     add_chimneys(lot, dice, s, front, eaves);
 }

@@ -40,30 +40,19 @@ Roots solve_quadratic(double a, double b, double c) {
 
 bool in_reach(double t, double t_max) { return t > kNearest_m && t <= t_max; }
 
-/// Distance from (x, y) to the segment (ax, ay)–(bx, by).
-double distance_2d(double x, double y, double ax, double ay, double bx, double by) {
-    const double ex = bx - ax, ey = by - ay, square = ex * ex + ey * ey;
-    const double s = square > 0 ? clamp01(((x - ax) * ex + (y - ay) * ey) / square) : 0;
-    const double dx = x - (ax + s * ex), dy = y - (ay + s * ey);
+struct Point2 {
+    double x, y;
+};
+
+/// Distance from p to the segment a–b.
+double distance_2d(Point2 p, Point2 a, Point2 b) {
+    const double ex = b.x - a.x, ey = b.y - a.y, square = ex * ex + ey * ey;
+    const double s = square > 0 ? clamp01(((p.x - a.x) * ex + (p.y - a.y) * ey) / square) : 0;
+    const double dx = p.x - (a.x + s * ex), dy = p.y - (a.y + s * ey);
     return std::sqrt(dx * dx + dy * dy);
 }
 
 }  // namespace
-
-void Box3::grow(Vec3d p) {
-    min = {std::min(min.x, p.x), std::min(min.y, p.y), std::min(min.z, p.z)};
-    max = {std::max(max.x, p.x), std::max(max.y, p.y), std::max(max.z, p.z)};
-}
-
-void Box3::grow(const Box3& b) {
-    if (b.empty()) return;
-    grow(b.min);
-    grow(b.max);
-}
-
-Box3 Box3::widened(double by_m) const {
-    return {{min.x - by_m, min.y - by_m, min.z - by_m}, {max.x + by_m, max.y + by_m, max.z + by_m}};
-}
 
 // ---- Patch
 
@@ -100,8 +89,8 @@ double Patch::distance(Vec3d p) const {
     return length(p - Vec3d{x, y, height(x, y)});
 }
 
-Box3 Patch::bounds() const {
-    Box3 box = kEmptyBox;
+Box3d Patch::bounds() const {
+    Box3d box = kEmptyBox;
     const std::array xs{x0, x1}, ys{y0, y1};
     for (const double x : xs)
         for (const double y : ys) box.grow(Vec3d{x, y, height(x, y)});
@@ -160,8 +149,8 @@ double Flat::distance(Vec3d p) const {
     return std::min(best, distance_to_segment(p, corner + edge_v, edge_u));
 }
 
-Box3 Flat::bounds() const {
-    Box3 box = kEmptyBox;
+Box3d Flat::bounds() const {
+    Box3d box = kEmptyBox;
     box.grow(corner);
     box.grow(corner + edge_u);
     box.grow(corner + edge_v);
@@ -211,7 +200,7 @@ double Box::distance(Vec3d p) const {
     return length(Vec3d{std::max(out.x, 0.0), std::max(out.y, 0.0), std::max(out.z, 0.0)});
 }
 
-Box3 Box::bounds() const {
+Box3d Box::bounds() const {
     const double ex = std::fabs(cos_yaw) * half.x + std::fabs(sin_yaw) * half.y;
     const double ey = std::fabs(sin_yaw) * half.x + std::fabs(cos_yaw) * half.y;
     const Vec3d e{ex, ey, half.z};
@@ -262,18 +251,18 @@ std::optional<Encounter> Frustum::intersect(const Ray& ray, double t_max) const 
 double Frustum::distance(Vec3d p) const {
     const Vec3d q = p - base;
     const double z = dot(q, axis), r = length(q - z * axis);
-    return std::min({distance_2d(r, z, base_radius, 0, top_radius, height),
-                     distance_2d(r, z, 0, 0, base_radius, 0),
-                     distance_2d(r, z, 0, height, top_radius, height)});
+    return std::min({distance_2d({r, z}, {base_radius, 0}, {top_radius, height}),
+                     distance_2d({r, z}, {0, 0}, {base_radius, 0}),
+                     distance_2d({r, z}, {0, height}, {top_radius, height})});
 }
 
-Box3 Frustum::bounds() const {
+Box3d Frustum::bounds() const {
     const auto half = [](double a) { return std::sqrt(std::max(0.0, 1 - a * a)); };
     const Vec3d e{half(axis.x), half(axis.y), half(axis.z)};
     const Vec3d top = base + height * axis;
-    Box3 box = kEmptyBox;
-    box.grow(Box3{base - base_radius * e, base + base_radius * e});
-    box.grow(Box3{top - top_radius * e, top + top_radius * e});
+    Box3d box = kEmptyBox;
+    box.grow(Box3d{base - base_radius * e, base + base_radius * e});
+    box.grow(Box3d{top - top_radius * e, top + top_radius * e});
     return box;
 }
 
@@ -297,7 +286,7 @@ double Disc::distance(Vec3d p) const {
     return std::sqrt(z * z + outside * outside);
 }
 
-Box3 Disc::bounds() const {
+Box3d Disc::bounds() const {
     const Vec3d n = normalized(vec_cast<double>(normal)), c = vec_cast<double>(centre);
     const auto half = [&](double a) {
         return static_cast<double>(radius) * std::sqrt(std::max(0.0, 1 - a * a));
@@ -324,7 +313,7 @@ std::optional<Encounter> Sphere::intersect(const Ray& ray, double t_max) const {
 
 double Sphere::distance(Vec3d p) const { return std::fabs(length(p - centre) - radius); }
 
-Box3 Sphere::bounds() const {
+Box3d Sphere::bounds() const {
     const Vec3d e{radius, radius, radius};
     return {centre - e, centre + e};
 }
@@ -337,8 +326,8 @@ std::size_t Geometry::size() const {
     return n;
 }
 
-Box3 Geometry::bounds() const {
-    Box3 box = kEmptyBox;
+Box3d Geometry::bounds() const {
+    Box3d box = kEmptyBox;
     for_each_kind([&](unsigned, const auto& v) {
         for (const auto& primitive : v) box.grow(primitive.bounds());
     });

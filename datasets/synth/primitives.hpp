@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/box.hpp"
 #include "core/vec_hd.hpp"
 
 #include <cstdint>
@@ -17,15 +18,6 @@ struct Ray {
     Vec3d origin;
     Vec3d direction;  ///< unit
 };
-
-struct Box3 {
-    Vec3d min, max;
-    void grow(Vec3d p);
-    void grow(const Box3& b);
-    Box3 widened(double by_m) const;
-    bool empty() const { return min.x > max.x; }
-};
-inline constexpr Box3 kEmptyBox{{1e300, 1e300, 1e300}, {-1e300, -1e300, -1e300}};
 
 /// How a surface's look varies over it. Patterns are functions of the position in the block.
 enum class Pattern : std::uint8_t { plain, street_east, street_north };
@@ -59,7 +51,7 @@ struct Patch {
     }
     std::optional<Encounter> intersect(const Ray& ray, double t_max) const;
     double distance(Vec3d p) const;
-    Box3 bounds() const;
+    Box3d bounds() const;
 };
 
 /// Parallelogram (or its lower-left triangle): corner + s·edge_u + t·edge_v with s, t in [0, 1].
@@ -73,7 +65,7 @@ struct Flat {
     static Flat make(Vec3d corner, Vec3d edge_u, Vec3d edge_v, bool triangular, Surface surface);
     std::optional<Encounter> intersect(const Ray& ray, double t_max) const;
     double distance(Vec3d p) const;
-    Box3 bounds() const;
+    Box3d bounds() const;
 };
 
 /// Upright box turned about z.
@@ -84,7 +76,7 @@ struct Box {
 
     std::optional<Encounter> intersect(const Ray& ray, double t_max) const;
     double distance(Vec3d p) const;
-    Box3 bounds() const;
+    Box3d bounds() const;
 };
 
 /// Closed frustum of a cone: poles, bars, trunks, wheels, legs.
@@ -96,7 +88,7 @@ struct Frustum {
     static Frustum between(Vec3d base, Vec3d top, double base_radius, double top_radius, Surface surface);
     std::optional<Encounter> intersect(const Ray& ray, double t_max) const;
     double distance(Vec3d p) const;
-    Box3 bounds() const;
+    Box3d bounds() const;
 };
 
 /// A leaf. Stored small: there are tens of thousands in a block.
@@ -107,7 +99,7 @@ struct Disc {
 
     std::optional<Encounter> intersect(const Ray& ray, double t_max) const;
     double distance(Vec3d p) const;
-    Box3 bounds() const;
+    Box3d bounds() const;
 };
 
 struct Sphere {
@@ -117,7 +109,7 @@ struct Sphere {
 
     std::optional<Encounter> intersect(const Ray& ray, double t_max) const;
     double distance(Vec3d p) const;
-    Box3 bounds() const;
+    Box3d bounds() const;
 };
 
 /// A wall with a grid of recessed windows: hundreds of rectangles for the price of one. Window (i, j) is the
@@ -136,7 +128,7 @@ struct Facade {
 
     std::optional<Encounter> intersect(const Ray& ray, double t_max) const;
     double distance(Vec3d p) const;
-    Box3 bounds() const;
+    Box3d bounds() const;
     /// Pane or wall: what a point on the façade is made of.
     Surface surface_at(Vec3d p) const;
 };
@@ -162,7 +154,7 @@ struct Geometry {
         std::apply([&, kind = 0u](const auto&... vectors) mutable { (visit(kind++, vectors), ...); }, kinds);
     }
     std::size_t size() const;
-    Box3 bounds() const;
+    Box3d bounds() const;
 };
 
 /// Appearance at a point of a surface, patterns resolved.

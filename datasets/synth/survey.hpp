@@ -51,7 +51,6 @@ class Survey {
            Vec3d world_origin);
 
     const Scanner& scanner() const { return scanner_; }
-    std::int64_t column_count() const { return columns_; }
     std::int64_t chunk_count() const;
     /// The cells that the rays of a chunk may meet, and the cell around which they start.
     struct Surroundings {

@@ -315,4 +315,17 @@ std::uint64_t peak_rss_bytes() {
     return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
 }
 
+Hash128 hash_file(const std::filesystem::path& path, const CancelToken& cancel) {
+    const File file(path, File::Mode::read);
+    std::vector<std::byte> buffer(std::size_t{4} << 20);
+    Hasher hasher;
+    for (std::uint64_t at = 0;;) {
+        cancel.check();
+        const std::size_t got = file.read_some_at(at, buffer);
+        hasher.bytes(std::span(buffer).first(got));
+        at += got;
+        if (got < buffer.size()) return hasher.finish();
+    }
+}
+
 }  // namespace citysplat

@@ -1,5 +1,8 @@
 #pragma once
 
+#include "core/cancel.hpp"
+#include "core/hash.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -103,5 +106,8 @@ std::uint64_t peak_rss_bytes();
 
 /// "cannot open X: No such file or directory" for the current errno.
 [[noreturn]] void throw_errno(std::string_view what, const std::filesystem::path& path);
+
+/// Hash of all bytes of a file. Throws IoError.
+Hash128 hash_file(const std::filesystem::path& path, const CancelToken& cancel);
 
 }  // namespace citysplat

@@ -13,6 +13,7 @@
 namespace citysplat::exact {
 
 inline constexpr double kPi = 3.14159265358979323846;
+inline constexpr double kRadPerDegree = kPi / 180, kDegreesPerRad = 180 / kPi;
 
 struct SinCos {
     double sin, cos;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core/box.hpp"
+#include "core/words.hpp"
 #include "model/point.hpp"
 #include "model/trajectory.hpp"
 
@@ -12,10 +14,6 @@
 
 namespace citysplat {
 
-struct Bounds {
-    Vec3d min{0, 0, 0}, max{0, 0, 0};
-};
-
 /// How an input is to be read. Everything here can change results.
 struct ReadOptions {
     /// Coordinates that are not metres: refused, scaled to metres, or delivered as they are. The last is for
@@ -23,6 +21,8 @@ struct ReadOptions {
     enum class Units { refuse, scale, as_is };
     /// Which library decodes LAS and LAZ. `automatic`: our own reader, LASlib where that cannot.
     enum class Reader { automatic, native, laslib };
+    static constexpr Words<Units, 3> kUnits{{"refuse", "scale", "as-is"}};
+    static constexpr Words<Reader, 3> kReaders{{"auto", "native", "laslib"}};
 
     Units units = Units::refuse;
     Reader reader = Reader::automatic;
@@ -50,7 +50,7 @@ struct PointFileInfo {
     std::string format;             ///< "LAS 1.4, point format 6", "PLY binary_little_endian", …
     std::uint64_t points = 0;       ///< that can be read
     std::uint64_t points_lost = 0;  ///< claimed but not in the file; only with ReadOptions::salvage
-    Bounds bounds;                  ///< as the header claims; `bounds_known` false where it does not say
+    Box3d bounds;                   ///< as the header claims; `bounds_known` false where it does not say
     bool bounds_known = false;
     std::string crs;       ///< WKT or "EPSG:n"; empty when the file does not say
     std::string crs_name;  ///< for people

@@ -33,7 +33,6 @@ class TileGrid {
     /// Requires a whole number of metres from 1 to kMaxTileSize_m; throws UsageError otherwise.
     explicit TileGrid(double tile_size_m);
 
-    std::int64_t base_steps() const { return base_steps_; }
     std::int64_t size_steps(int level) const;
     TileKey base_tile_of(std::int64_t x, std::int64_t y) const;
     TileKey tile_of(std::int64_t x, std::int64_t y, int level) const;

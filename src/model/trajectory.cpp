@@ -5,6 +5,7 @@
 #include "core/lattice.hpp"
 #include "core/math_hd.hpp"
 #include "core/number_range.hpp"
+#include "core/text.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -146,12 +147,7 @@ double Trajectory::length_m() const {
 Trajectory Trajectory::read_tum(const std::filesystem::path& path) {
     const std::string text = read_text_file(path);
     std::vector<StampedPose> poses;
-    std::size_t line_number = 0;
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t end = std::min(text.find('\n', at), text.size());
-        std::string_view line(text.data() + at, end - at);
-        at = end + 1;
-        ++line_number;
+    for (const auto& [line, line_number, next_line, ended] : Lines(text)) {
         double v[8];
         int n = 0;
         bool clean = true;

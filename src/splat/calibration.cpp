@@ -2,7 +2,7 @@
 
 #include "core/parallel.hpp"
 #include "splat/city_sample.hpp"
-#include "splat/generation.hpp"
+#include "splat/generation/generation.hpp"
 #include "splat/search/plane_fit.hpp"
 
 #include <algorithm>

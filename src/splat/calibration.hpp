@@ -1,7 +1,7 @@
 #pragma once
 
 #include "model/class_map.hpp"
-#include "splat/splat_params.hpp"
+#include "splat/params/splat_params.hpp"
 #include "tiling/tile_processor.hpp"
 
 namespace citysplat::splat {

@@ -1,7 +1,7 @@
 #include "splat/city_sample.hpp"
 
 #include "core/rng_hd.hpp"
-#include "splat/generation.hpp"
+#include "splat/generation/generation.hpp"
 #include "tiling/sector.hpp"
 
 #include <algorithm>

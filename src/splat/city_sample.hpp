@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/vec_hd.hpp"
-#include "splat/class_table.hpp"
+#include "splat/params/class_table.hpp"
 #include "splat/search/neighbour_search.hpp"
 #include "tiling/tile_processor.hpp"
 

@@ -2,8 +2,8 @@
 
 #include "core/error.hpp"
 #include "splat/calibration.hpp"
+#include "splat/generation/tile_generation.hpp"
 #include "splat/search/curve.hpp"
-#include "splat/tile_generation.hpp"
 
 #include <algorithm>
 

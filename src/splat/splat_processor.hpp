@@ -1,8 +1,8 @@
 #pragma once
 
 #include "model/class_map.hpp"
-#include "splat/splat_params.hpp"
-#include "splat/stage_times.hpp"
+#include "splat/generation/stage_times.hpp"
+#include "splat/params/splat_params.hpp"
 #include "tiling/tile_processor.hpp"
 
 #include <memory>

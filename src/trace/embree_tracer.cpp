@@ -1,3 +1,4 @@
+#include "core/embree.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "model/disc_bounds_hd.hpp"
@@ -6,8 +7,6 @@
 #include "trace/tile_frustum.hpp"
 #include "trace/tracer.hpp"
 
-#include <embree3/rtcore.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -15,7 +14,7 @@
 #include <string>
 #include <vector>
 
-/// Embree 3.13 behind the tracer contract; no other file knows it.
+/// Embree behind the tracer contract.
 ///
 /// One scene per tile, one user geometry per scene, whose primitives are runs of consecutive splats (stored
 /// in Hilbert order, so a run is compact). There is no top-level scene: a packet visits the tiles it can
@@ -83,7 +82,7 @@ class EmbreeTile final : public TracerTile {
     EmbreeTile(std::shared_ptr<Device> device, const SplatTile& tile, const EmbreeOptions& options);
     std::size_t bytes() const override { return discs_.size() * kBytesPerSplat + hierarchy_bytes_; }
     RTCScene scene() const { return scene_.get(); }
-    const TileBox& box() const { return box_; }
+    const Box3d& box() const { return box_; }
     TileView view() const { return {discs_.data(), facts_.data(), origin_}; }
 
     /// The discs of a primitive, in a set where this tile has the slot `slot`.
@@ -105,14 +104,14 @@ class EmbreeTile final : public TracerTile {
     Account account_;
     std::vector<TraceDisc> discs_;
     std::vector<SplatFacts> facts_;
-    TileBox box_;
+    Box3d box_;
     ScenePtr scene_;
     std::size_t hierarchy_bytes_ = 0;
 };
 
 /// What a packet carries through the traversal of one tile. Embree sees the first member only.
 struct PacketContext {
-    RTCIntersectContext embree;
+    embree::Context embree;
     unsigned width;
     std::uint32_t slot;     ///< of the tile
     ClosestLanes* closest;  ///< exactly one of the two
@@ -121,14 +120,19 @@ struct PacketContext {
     LeafFunction<NearestLanes> meet_nearest;
 };
 
+/// A packet as Embree hands it over: `count` lanes, whole or regrouped.
+struct GivenPacket {
+    PacketRays rays;
+    const unsigned* ids;  ///< which lane each was when we fired the packet
+    unsigned count;
+};
+
 template <class Lanes>
-void meet(const LeafDiscs& leaf, const PacketRays& rays, const RTCIntersectFunctionNArguments& args,
-          unsigned width, LeafFunction<Lanes> function, Lanes& lanes) {
-    if (args.N == width) return function(leaf, rays, lanes);
-    // Embree regrouped the packet: lanes are found by the ids we gave them.
-    const auto* ids = reinterpret_cast<const unsigned*>(rays.t_max + 2 * args.N);
-    for (unsigned i = 0; i < args.N; ++i)
-        if (rays.active[i]) meet_leaf_lane(leaf, rays, i, ids[i], lanes);
+void meet(const LeafDiscs& leaf, const GivenPacket& given, unsigned width, LeafFunction<Lanes> function,
+          Lanes& lanes) {
+    if (given.count == width) return function(leaf, given.rays, lanes);
+    for (unsigned i = 0; i < given.count; ++i)
+        if (given.rays.active[i]) meet_leaf_lane(leaf, given.rays, i, given.ids[i], lanes);
 }
 
 /// Rays of a packet are columns in the order of RTCRayN: origin, tnear, direction, time, tfar, mask, id,
@@ -138,13 +142,15 @@ void intersect(const RTCIntersectFunctionNArguments* args) noexcept {
     const auto& tile = *static_cast<const EmbreeTile*>(args->geometryUserPtr);
     const std::size_t n = args->N;
     auto* column = reinterpret_cast<float*>(args->rayhit);
-    const PacketRays rays{column,         column + n,     column + 2 * n, column + 4 * n, column + 5 * n,
-                          column + 6 * n, column + 3 * n, column + 8 * n, args->valid};
+    const GivenPacket given{{column, column + n, column + 2 * n, column + 4 * n, column + 5 * n,
+                             column + 6 * n, column + 3 * n, column + 8 * n, args->valid},
+                            reinterpret_cast<const unsigned*>(column + 10 * n),
+                            args->N};
     const LeafDiscs leaf = tile.leaf(args->primID, context.slot);
     if (context.closest)
-        meet(leaf, rays, *args, context.width, context.meet_closest, *context.closest);
+        meet(leaf, given, context.width, context.meet_closest, *context.closest);
     else
-        meet(leaf, rays, *args, context.width, context.meet_nearest, *context.nearest);
+        meet(leaf, given, context.width, context.meet_nearest, *context.nearest);
 }
 
 void EmbreeTile::bounds(const RTCBoundsFunctionArguments* args) noexcept {
@@ -230,7 +236,7 @@ class EmbreeTileSet final : public TileSet {
             boxes_.push_back(tile->box());
         }
     }
-    std::span<const TileBox> boxes() const { return boxes_; }
+    std::span<const Box3d> boxes() const { return boxes_; }
     const EmbreeTile& tile(std::size_t slot) const { return *tiles_[slot]; }
     const TileView* views() const { return views_.data(); }
 
@@ -238,32 +244,12 @@ class EmbreeTileSet final : public TileSet {
     std::vector<TracerTilePtr> owners_;
     std::vector<const EmbreeTile*> tiles_;  ///< by slot, as the other two
     std::vector<TileView> views_;
-    std::vector<TileBox> boxes_;
+    std::vector<Box3d> boxes_;
 };
 
 template <unsigned kWidth>
-struct Packet;
-template <>
-struct Packet<4> {
-    RTCRayHit4 data;
-    void intersect(const int* valid, RTCScene scene, RTCIntersectContext* context) {
-        rtcIntersect4(valid, scene, context, &data);
-    }
-};
-template <>
-struct Packet<8> {
-    RTCRayHit8 data;
-    void intersect(const int* valid, RTCScene scene, RTCIntersectContext* context) {
-        rtcIntersect8(valid, scene, context, &data);
-    }
-};
-template <>
-struct Packet<16> {
-    RTCRayHit16 data;
-    void intersect(const int* valid, RTCScene scene, RTCIntersectContext* context) {
-        rtcIntersect16(valid, scene, context, &data);
-    }
-};
+using Packet =
+    std::conditional_t<kWidth == 4, RTCRayHit4, std::conditional_t<kWidth == 8, RTCRayHit8, RTCRayHit16>>;
 
 /// Sends packets of kWidth rays through the tiles of a set.
 template <unsigned kWidth>
@@ -276,7 +262,7 @@ class PacketTracer {
 
     /// Rays first … first + count − 1 with the bounds `t_max`, which end up lowered to the hits found.
     void trace(std::size_t first, unsigned count, float (&t_max)[kMaxPacket]) {
-        auto& ray = packet_.data.ray;
+        auto& ray = packet_.ray;
         for (unsigned k = 0; k < kWidth; ++k) {
             const Ray& r = rays_[first + std::min(k, count - 1)];
             const Vec3d origin = lattice_origin(r);
@@ -304,9 +290,9 @@ class PacketTracer {
                 ray.org_x[k] = origin.x;
                 ray.org_y[k] = origin.y;
                 ray.org_z[k] = origin.z;
-                packet_.data.hit.geomID[k] = RTC_INVALID_GEOMETRY_ID;
+                packet_.hit.geomID[k] = RTC_INVALID_GEOMETRY_ID;
             }
-            packet_.intersect(valid_, tile.scene(), &context_.embree);
+            embree::intersect(valid_, tile.scene(), context_.embree, packet_);
         }
         for (unsigned k = 0; k < count; ++k) t_max[k] = ray.tfar[k];
     }
@@ -390,8 +376,7 @@ class EmbreeTracer final : public Tracer {
     }
     PacketContext context() const {
         PacketContext context{};
-        rtcInitIntersectContext(&context.embree);
-        context.embree.flags = RTC_INTERSECT_CONTEXT_FLAG_COHERENT;
+        embree::begin(context.embree);
         context.width = width_;
         context.meet_closest = meet_closest_;
         context.meet_nearest = meet_nearest_;

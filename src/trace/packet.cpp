@@ -13,6 +13,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// dot() of vec_hd.hpp: (x·x + y·y) + z·z, each operation rounded.
+/// Six parameters: vectors of the machine cannot be members.
 template <class V>
 HWY_INLINE V dot3(V ax, V ay, V az, V bx, V by, V bz) {
     return hn::Add(hn::Add(hn::Mul(ax, bx), hn::Mul(ay, by)), hn::Mul(az, bz));
@@ -25,29 +26,35 @@ HWY_INLINE unsigned bits_of(Tag tag, Mask mask) {
     return bits[0] | static_cast<unsigned>(bits[1]) << 8;
 }
 
+/// Which lanes are looked at, and the splat they meet.
+struct Meeting {
+    unsigned base;
+    SplatPlace place;
+    const PacketRays& rays;
+};
+
 /// Lane by lane: several hits are kept, or a tie must be decided.
 template <class Tag, class V, class Mask, class Lanes>
-HWY_INLINE void offer_each(Tag tag, V t, Mask hit, unsigned base, SplatPlace place, const PacketRays& rays,
-                           Lanes& lanes) {
+HWY_INLINE void offer_each(Tag tag, V t, Mask hit, const Meeting& m, Lanes& lanes) {
     HWY_ALIGN float ts[hn::MaxLanes(tag)];
     hn::Store(t, tag, ts);
     for (unsigned mask = bits_of(tag, hit); mask != 0; mask &= mask - 1) {
         const auto lane = static_cast<unsigned>(__builtin_ctz(mask));
-        lanes.offer(base + lane, ts[lane], place, rays.t_max[base + lane]);
+        lanes.offer(m.base + lane, ts[lane], m.place, m.rays.t_max[m.base + lane]);
     }
 }
 
+/// Six parameters: vectors of the machine cannot be members.
 template <class Tag, class V, class Mask>
-HWY_INLINE void take(Tag tag, V t, Mask hit, Mask, unsigned base, SplatPlace place, const PacketRays& rays,
-                     NearestLanes& lanes) {
-    offer_each(tag, t, hit, base, place, rays, lanes);
+HWY_INLINE void take(Tag tag, V t, Mask hit, Mask, const Meeting& m, NearestLanes& lanes) {
+    offer_each(tag, t, hit, m, lanes);
 }
 
-/// The bound of a lane is its first hit, so without a tie every hit is nearer.
+/// The bound of a lane is its first hit, so without a tie every hit is nearer. Six parameters: as above.
 template <class Tag, class V, class Mask>
-HWY_INLINE void take(Tag tag, V t, Mask hit, Mask tie, unsigned base, SplatPlace place,
-                     const PacketRays& rays, ClosestLanes& lanes) {
-    if (!hn::AllFalse(tag, tie)) return offer_each(tag, t, hit, base, place, rays, lanes);
+HWY_INLINE void take(Tag tag, V t, Mask hit, Mask tie, const Meeting& m, ClosestLanes& lanes) {
+    if (!hn::AllFalse(tag, tie)) return offer_each(tag, t, hit, m, lanes);
+    const auto& [base, place, rays] = m;
     const hn::RebindToUnsigned<Tag> id_tag;
     const auto id_hit = hn::RebindMask(id_tag, hit);
     hn::BlendedStore(t, hit, tag, rays.t_max + base);
@@ -84,8 +91,8 @@ HWY_INLINE void meet_leaf(const LeafDiscs& leaf, const PacketRays& rays, Lanes& 
             const auto t_max = hn::LoadU(tag, rays.t_max + base);
             const auto hit = hn::And(hn::And(active, inside), hn::And(hn::Gt(t, t_min), hn::Le(t, t_max)));
             if (hn::AllFalse(tag, hit)) continue;
-            take(tag, t, hit, hn::And(hit, hn::Eq(t, t_max)), base, {leaf.first.slot, leaf.first.splat + i},
-                 rays, lanes);
+            take(tag, t, hit, hn::And(hit, hn::Eq(t, t_max)),
+                 {base, {leaf.first.slot, leaf.first.splat + i}, rays}, lanes);
         }
     }
 }

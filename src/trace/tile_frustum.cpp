@@ -80,13 +80,13 @@ void require_finite(std::span<const Ray> rays) {
 
 }  // namespace
 
-double distance_to_box(Vec3d p, const TileBox& box) {
+double distance_to_box(Vec3d p, const Box3d& box) {
     const auto axis = [](double v, double low, double high) { return std::max({low - v, 0.0, v - high}); };
     return length(Vec3d{axis(p.x, box.min.x, box.max.x), axis(p.y, box.min.y, box.max.y),
                         axis(p.z, box.min.z, box.max.z)});
 }
 
-double entry_distance(const Ray& ray, const TileBox& box) {
+double entry_distance(const Ray& ray, const Box3d& box) {
     double near = 0, far = static_cast<double>(ray.t_max);
     const auto slab = [&](double origin, double direction, double low, double high) {
         if (direction == 0) {
@@ -104,19 +104,18 @@ double entry_distance(const Ray& ray, const TileBox& box) {
     return near <= far ? near : -1;
 }
 
-std::vector<ReachableTile> find_reachable(std::span<const TileBox> boxes, std::span<const Ray> rays) {
+std::vector<ReachableTile> find_reachable(std::span<const Box3d> boxes, std::span<const Ray> rays) {
     std::vector<ReachableTile> reachable;
     if (rays.empty()) return reachable;
     require_finite(rays);
     const Vec3d anchor = rays[0].origin;
-    Vec3d low{0, 0, 0}, high{0, 0, 0};
+    Box3d origins;
     float t_max = 0;
     for (const Ray& r : rays) {
-        const Vec3d o = r.origin - anchor;
-        low = {std::min(low.x, o.x), std::min(low.y, o.y), std::min(low.z, o.z)};
-        high = {std::max(high.x, o.x), std::max(high.y, o.y), std::max(high.z, o.z)};
+        origins.grow(r.origin - anchor);
         t_max = std::max(t_max, r.t_max);
     }
+    const auto& [low, high] = origins;
     const double reach = static_cast<double>(t_max) + length(high - low) + kMargin_m;
     const Sector sector(rays);
     for (std::size_t i = 0; i < boxes.size(); ++i) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/box.hpp"
 #include "core/vec_hd.hpp"
 #include "trace/ray_disc_hd.hpp"
 
@@ -13,16 +14,11 @@
 /// Which tiles a batch of rays can reach. Conservative throughout: a tile too many costs time, never a hit.
 namespace citysplat::trace {
 
-/// World box around the discs of a tile.
-struct TileBox {
-    Vec3d min{0, 0, 0}, max{0, 0, 0};
-};
-
 /// Distance from a point to a box; 0 inside.
-double distance_to_box(Vec3d point, const TileBox& box);
+double distance_to_box(Vec3d point, const Box3d& box);
 
 /// Where a ray enters a box, in metres along it; negative when it never does within [0, t_max].
-double entry_distance(const Ray& ray, const TileBox& box);
+double entry_distance(const Ray& ray, const Box3d& box);
 
 /// A box relative to the batch's anchor (the origin of its first ray), widened for rounding.
 struct RelativeBox {
@@ -36,7 +32,7 @@ struct ReachableTile {
 };
 
 /// Tiles that at least one ray may reach, nearest first. Throws InputError when a ray is not finite.
-std::vector<ReachableTile> find_reachable(std::span<const TileBox> boxes, std::span<const Ray> rays);
+std::vector<ReachableTile> find_reachable(std::span<const Box3d> boxes, std::span<const Ray> rays);
 
 /// Slab test of a packet of rays against one box.
 template <unsigned kWidth>

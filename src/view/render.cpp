@@ -1,12 +1,10 @@
 #include "view/render.hpp"
 
-#include "core/error.hpp"
 #include "core/parallel.hpp"
-#include "trace/tile_frustum.hpp"
+#include "trace/resident_city.hpp"
 #include "view/shading.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 
 namespace citysplat::view {
@@ -58,68 +56,35 @@ class BandRays {
     float far_m_;
 };
 
-/// Tiles the camera can see, nearest first.
-std::vector<std::uint32_t> visible_tiles(const TileSource& city, const Camera& camera,
-                                         const RenderOptions& options) {
-    std::vector<trace::TileBox> boxes;
-    for (const TileEntry& e : city.tiles()) boxes.push_back({e.min, e.max});
+/// Rays around what the camera can see.
+std::vector<trace::Ray> corner_rays(const Camera& camera, double far_m) {
     std::vector<trace::Ray> corners;
     for (const double px : {0.0, camera.width / 2.0, static_cast<double>(camera.width)})
         for (const double py : {0.0, camera.height / 2.0, static_cast<double>(camera.height)})
             corners.push_back({camera.world_from_camera.translation,
-                               vec_cast<float>(camera.direction(px, py)), 0.0f,
-                               static_cast<float>(options.far_m)});
-    std::vector<std::uint32_t> tiles;
-    for (const trace::ReachableTile& tile : trace::find_reachable(boxes, corners))
-        if (city.tiles()[tile.slot].splats > 0) tiles.push_back(static_cast<std::uint32_t>(tile.slot));
-    return tiles;
+                               vec_cast<float>(camera.direction(px, py)), 0.0f, static_cast<float>(far_m)});
+    return corners;
 }
 
-std::vector<std::vector<std::uint32_t>> split_by_budget(const TileSource& city, const trace::Tracer& tracer,
-                                                        const std::vector<std::uint32_t>& tiles,
-                                                        std::uint64_t budget_bytes) {
-    std::vector<std::vector<std::uint32_t>> passes;
-    std::uint64_t used = 0;
-    for (const std::uint32_t tile : tiles) {
-        const std::uint64_t bytes = tracer.estimated_bytes(city.tiles()[tile].splats);
-        if (passes.empty() || used + bytes > budget_bytes) {
-            passes.emplace_back();
-            used = 0;
-        }
-        passes.back().push_back(tile);
-        used += bytes;
-    }
-    return passes;
-}
-
-trace::TileSetPtr load(const TileSource& city, const trace::Tracer& tracer,
-                       const std::vector<std::uint32_t>& tiles, const CancelToken& cancel) {
-    std::vector<trace::TracerTilePtr> loaded(tiles.size());
-    parallel_for(tiles.size(), [&](std::size_t i) {
-        cancel.check();
-        loaded[i] = tracer.load(city.load(tiles[i]));
-    });
-    return tracer.bind(loaded);
+trace::CacheOptions with_budget(std::uint64_t bytes) {
+    trace::CacheOptions options;
+    options.budget_bytes = bytes;
+    return options;
 }
 
 class Renderer {
   public:
     Renderer(const TileSource& city, const trace::Tracer& tracer, const Camera& camera,
-             const RenderOptions& options, RenderReport& report)
-        : city_(city),
-          tracer_(tracer),
-          camera_(camera),
+             const RenderOptions& options)
+        : camera_(camera),
           options_(options),
-          report_(report),
-          tiles_(visible_tiles(city, camera, options)),
-          passes_(split_by_budget(city, tracer, tiles_, options.budget_bytes)),
+          city_(city, tracer, with_budget(options.budget_bytes)),
+          tiles_(city_.reach(corner_rays(camera, options.far_m))),
           shader_(city.classes(), options, height(0.02), height(0.9)),
           pixels_(static_cast<std::size_t>(camera.width) * static_cast<std::size_t>(camera.height)),
-          depth_(pixels_.size()) {
-        report_.tiles = tiles_.size();
-    }
+          depth_(pixels_.size()) {}
 
-    Picture run(const CancelToken& cancel, Progress& progress) {
+    Rendering run(const CancelToken& cancel, Progress& progress) {
         const std::size_t row_bytes = static_cast<std::size_t>(camera_.width) *
                                       static_cast<std::size_t>(options_.samples * options_.samples) *
                                       sizeof(trace::Hit);
@@ -137,9 +102,9 @@ class Renderer {
                 picture.at(x, y) =
                     to_rgb(pixels_[static_cast<std::size_t>(y) * static_cast<std::size_t>(camera_.width) +
                                    static_cast<std::size_t>(x)]);
-        report_.rays = pixels_.size() * static_cast<std::size_t>(options_.samples * options_.samples);
-        report_.hits = hits_;
-        return picture;
+        return {std::move(picture),
+                pixels_.size() * static_cast<std::size_t>(options_.samples * options_.samples), hits_,
+                tiles_.size(), city_.passes()};
     }
 
   private:
@@ -147,8 +112,8 @@ class Renderer {
     double height(double share) const {
         std::vector<double> low, high;
         for (const std::uint32_t tile : tiles_) {
-            low.push_back(city_.tiles()[tile].min.z);
-            high.push_back(city_.tiles()[tile].max.z);
+            low.push_back(city_.source().tiles()[tile].min.z);
+            high.push_back(city_.source().tiles()[tile].max.z);
         }
         if (low.empty()) return share;
         auto& of = share < 0.5 ? low : high;
@@ -159,13 +124,9 @@ class Renderer {
     void render_band(int first, int rows, const CancelToken& cancel) {
         const BandRays band(camera_, options_, first, rows);
         std::vector<trace::Hit> hits(band.blocks() * band.padded_rays());
-        for (std::size_t p = 0; p < passes_.size(); ++p) {
-            // One pass over everything: keep it for the next band.
-            if (!resident_ || passes_.size() > 1) {
-                resident_.reset();
-                resident_ = load(city_, tracer_, passes_[p], cancel);
-                ++report_.passes;
-            }
+        const trace::Tracer& tracer = city_.tracer();
+        const std::size_t batch = tracer.batch_rays();
+        city_.visit(tiles_, cancel, [&](const trace::ResidentCity::Pass& pass) {
             parallel_for(band.blocks(), [&](std::size_t block) {
                 if (cancel.requested()) return;
                 std::vector<trace::Ray> rays;
@@ -173,14 +134,13 @@ class Renderer {
                     rays.push_back(band.ray(band.sample(block, i)));
                 const std::span<trace::Hit> out =
                     std::span(hits).subspan(block * band.padded_rays(), rays.size());
-                const std::size_t batch = tracer_.batch_rays();
                 for (std::size_t at = 0; at < rays.size(); at += batch) {
                     const std::size_t n = std::min(batch, rays.size() - at);
-                    tracer_.closest(*resident_, std::span(rays).subspan(at, n), out.subspan(at, n));
+                    tracer.closest(pass.tiles, std::span(rays).subspan(at, n), out.subspan(at, n));
                 }
             });
-            cancel.check();
-        }
+        });
+        cancel.check();
         shade_band(band, first, hits);
     }
 
@@ -210,26 +170,21 @@ class Renderer {
                              ray.direction);
     }
 
-    const TileSource& city_;
-    const trace::Tracer& tracer_;
     const Camera& camera_;
     RenderOptions options_;
-    RenderReport& report_;
+    trace::ResidentCity city_;
     std::vector<std::uint32_t> tiles_;
-    std::vector<std::vector<std::uint32_t>> passes_;
     Shader shader_;
     std::vector<Colour> pixels_;
     std::vector<float> depth_;
-    trace::TileSetPtr resident_;
     std::uint64_t hits_ = 0;
 };
 
 }  // namespace
 
-Picture render(const TileSource& city, const trace::Tracer& tracer, const Camera& camera,
-               const RenderOptions& options, const CancelToken& cancel, Progress& progress,
-               RenderReport& report) {
-    return Renderer(city, tracer, camera, options, report).run(cancel, progress);
+Rendering render(const TileSource& city, const trace::Tracer& tracer, const View& view,
+                 const CancelToken& cancel, Progress& progress) {
+    return Renderer(city, tracer, view.camera, view.options).run(cancel, progress);
 }
 
 }  // namespace citysplat::view

@@ -29,17 +29,23 @@ struct RenderOptions {
     std::uint64_t budget_bytes = std::uint64_t{2} << 30;  ///< tiles resident at a time
 };
 
-struct RenderReport {
-    std::uint64_t rays = 0, hits = 0, tiles = 0, passes = 0;
+struct View {
+    Camera camera;
+    RenderOptions options;
 };
 
-Picture render(const TileSource& city, const trace::Tracer& tracer, const Camera& camera,
-               const RenderOptions& options, const CancelToken& cancel, Progress& progress,
-               RenderReport& report);
+/// A picture, and what was done for it.
+struct Rendering {
+    Picture picture;
+    std::uint64_t rays = 0, hits = 0;
+    std::uint64_t tiles = 0, passes = 0;
+};
+
+Rendering render(const TileSource& city, const trace::Tracer& tracer, const View& view,
+                 const CancelToken& cancel, Progress& progress);
 
 /// The points of cloud files as the camera sees them, nearest in front, each `point_px` wide.
-Picture render_points(std::span<const std::filesystem::path> files, const ClassMap& classes,
-                      const Camera& camera, const RenderOptions& options, int point_px,
-                      const CancelToken& cancel, RenderReport& report);
+Rendering render_points(std::span<const std::filesystem::path> files, const ClassMap& classes,
+                        const View& view, int point_px, const CancelToken& cancel);
 
 }  // namespace citysplat::view

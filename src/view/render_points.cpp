@@ -79,14 +79,14 @@ class PointCanvas {
 
 }  // namespace
 
-Picture render_points(std::span<const std::filesystem::path> paths, const ClassMap& classes,
-                      const Camera& camera, const RenderOptions& options, int point_px,
-                      const CancelToken& cancel, RenderReport& report) {
+Rendering render_points(std::span<const std::filesystem::path> paths, const ClassMap& classes,
+                        const View& view, int point_px, const CancelToken& cancel) {
     std::vector<std::unique_ptr<PointFile>> files;
     for (const auto& path : paths) files.push_back(open_point_file(path));
     const auto [low, high] = heights(files);
-    const Shader shader(classes, options, low, high);
-    PointCanvas canvas(camera, point_px);
+    const Shader shader(classes, view.options, low, high);
+    PointCanvas canvas(view.camera, point_px);
+    std::uint64_t points = 0, drawn = 0;
     PointBatch batch;
     for (const auto& file : files)
         for (std::size_t b = 0; b < file->block_count(); ++b) {
@@ -100,11 +100,11 @@ Picture render_points(std::span<const std::filesystem::path> paths, const ClassM
                                       batch.label.empty() ? std::uint16_t{0} : batch.label[i],
                                       batch.intensity.empty() ? std::uint16_t{0} : batch.intensity[i],
                                       i};
-                report.hits += canvas.draw(p, shader, surface);
-                ++report.rays;
+                drawn += canvas.draw(p, shader, surface);
+                ++points;
             }
         }
-    return canvas.picture(options, {18, 20, 24});
+    return {canvas.picture(view.options, {18, 20, 24}), points, drawn, 0, 0};
 }
 
 }  // namespace citysplat::view

@@ -120,7 +120,8 @@ SimulationReport simulate_with(const Tracer& tracer, const MemoryCity& city, con
     options.cache.allow_missing = true;
     CancelToken cancel;
     Progress progress;
-    return simulate(city, tracer, run, drive(), options, sink, cancel, progress);
+    const Trajectory trajectory = drive();
+    return simulate({city, tracer, run, trajectory, options}, sink, cancel, progress);
 }
 
 SensorRun run_of(const Sensor& sensor, std::uint32_t hits, bool noise) {

@@ -117,8 +117,7 @@ std::vector<SourceFile> read_sources(const std::filesystem::path& root,
     for (const std::string& folder : folders)
         for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
             const std::string extension = entry.path().extension().string();
-            if (extension != ".hpp" && extension != ".cpp" && extension != ".cu" && extension != ".h")
-                continue;
+            if (extension != ".hpp" && extension != ".cpp" && extension != ".cu") continue;
             std::ifstream in(entry.path(), std::ios::binary);
             SourceFile file{std::filesystem::relative(entry.path(), root).generic_string(),
                             std::string(std::istreambuf_iterator<char>(in), {}),

@@ -3,9 +3,9 @@
 #include "core/file.hpp"
 #include "core/rng_hd.hpp"
 #include "io/input/open_point_file.hpp"
+#include "io/write/export_splats.hpp"
 #include "io/write/point_sink.hpp"
 #include "sim/memory_city.hpp"
-#include "sim/output/export.hpp"
 #include "temp_dir.hpp"
 
 #include <catch2/catch.hpp>
@@ -13,7 +13,7 @@
 #include <cmath>
 
 using namespace citysplat;
-using namespace citysplat::sim;
+using namespace citysplat::io;
 using namespace citysplat::compare;
 
 namespace {

@@ -138,11 +138,12 @@ TEST_CASE("every ray of a sweep has its own origin: a moving sensor sees a wall 
     run.noise = false;
     run.sensor.max_range_m = 100;
     const std::vector<StampedPose> poses{{0, {{kEast, kNorth, 2}, {}}}, {1, {{kEast + 20, kNorth, 2}, {}}}};
+    const Trajectory trajectory(poses);
     const auto tracer = make_embree_tracer();
     Collector sink;
     CancelToken cancel;
     Progress progress;
-    simulate(city, *tracer, run, Trajectory(poses), with_budget(1 << 30), sink, cancel, progress);
+    simulate({city, *tracer, run, trajectory, with_budget(1 << 30)}, sink, cancel, progress);
     std::size_t checked = 0;
     for (const Scan& scan : sink.scans)
         for (const Return& r : scan.returns) {

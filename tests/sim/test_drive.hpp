@@ -67,7 +67,7 @@ inline DriveOutcome drive(const MemoryCity& city, const sim::SensorRun& run,
     CancelToken cancel;
     Progress progress;
     DriveOutcome outcome;
-    outcome.report = sim::simulate(city, *tracer, run, trajectory, options, sink, cancel, progress);
+    outcome.report = sim::simulate({city, *tracer, run, trajectory, options}, sink, cancel, progress);
     REQUIRE(sink.consumed == static_cast<int>(sink.scans.size()));
     outcome.scans = std::move(sink.scans);
     return outcome;

@@ -1,6 +1,6 @@
 #include "core/rng_hd.hpp"
 #include "memory_city.hpp"
-#include "splat/point_cloud.hpp"
+#include "splat/generation/point_cloud.hpp"
 #include "splat/search/neighbour_search.hpp"
 #include "splat/search/plane_fit.hpp"
 #include "splat/splat_processor.hpp"

@@ -1,5 +1,5 @@
 #include "core/rng_hd.hpp"
-#include "splat/point_cloud.hpp"
+#include "splat/generation/point_cloud.hpp"
 #include "splat/search/neighbour_search.hpp"
 #include "splat/search/plane_fit.hpp"
 

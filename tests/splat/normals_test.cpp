@@ -2,8 +2,8 @@
 #include "io/input/open_point_file.hpp"
 #include "memory_city.hpp"
 #include "model/class_map.hpp"
+#include "splat/generation/tile_generation.hpp"
 #include "splat/splat_processor.hpp"
-#include "splat/tile_generation.hpp"
 #include "temp_dir.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
 #include "core/error.hpp"
-#include "splat/params_text.hpp"
+#include "splat/params/params_text.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -75,7 +75,7 @@ TEST_CASE("a block is the same whenever it is made, and another one for another 
 TEST_CASE("nothing of a cell sticks out further than the overhang it is allowed") {
     for (std::int32_t i = -1; i < 3; ++i)
         for (std::int32_t j = -1; j < 3; ++j) {
-            const Box3 b = make_block(kSeed, {i, j}).bounds();
+            const Box3d b = make_block(kSeed, {i, j}).bounds();
             const double low = -plan::kStreetHalf - kOverhang_m,
                          high = plan::kPitch - plan::kStreetHalf + kOverhang_m;
             CHECK(b.min.x > low);

@@ -36,10 +36,10 @@ Vec3d direction_of(Dice& dice) {
 /// Rays at a primitive from all sides (or from where `allowed` permits): intersect() agrees with marching.
 template <class Primitive>
 void check_rays(const Primitive& primitive, const std::function<bool(const Ray&)>& allowed = {}) {
-    const Box3 box = primitive.bounds();
+    const Box3d box = primitive.bounds();
     const Vec3d centre = 0.5 * (box.min + box.max), extent = box.max - box.min;
     Dice dice(42);
-    const Box3 wide = box.widened(1e-6);
+    const Box3d wide = box.widened(1e-6);
     int hits = 0, disagreements = 0;
     for (int i = 0; i < 3000; ++i) {
         const Vec3d target =
@@ -72,7 +72,7 @@ void check_rays(const Primitive& primitive, const std::function<bool(const Ray&)
 /// The distance of random points against the nearest of many samples of the surface.
 template <class Primitive>
 void check_distance(const Primitive& primitive, const std::vector<Vec3d>& samples, double spacing_m) {
-    const Box3 box = primitive.bounds().widened(1.0);
+    const Box3d box = primitive.bounds().widened(1.0);
     Dice dice(7);
     for (int i = 0; i < 300; ++i) {
         const Vec3d p{dice.between(box.min.x, box.max.x), dice.between(box.min.y, box.max.y),

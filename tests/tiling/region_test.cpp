@@ -39,7 +39,7 @@ struct Archives {
         Progress::Stage stage(progress, "read", 0, "pts");
         const OpenedInput input(
             path, [](const std::filesystem::path& p, const std::string&) { return open_cloud(p); }, "");
-        Partitioned p = partition(input, trajectory, store, memory_bytes, cancel, stage);
+        Partitioned p = partition({input, trajectory, memory_bytes}, store, cancel, stage);
         store.flush();
         sources.push_back(p.source);
         return sources.back().row;

@@ -3,7 +3,7 @@
 //   bench_neighbours DRIVE_DIR [K [THREADS [MAX_POINTS]]]
 #include "model/trajectory.hpp"
 #include "point_store.hpp"
-#include "splat/point_cloud.hpp"
+#include "splat/generation/point_cloud.hpp"
 #include "splat/search/neighbour_search.hpp"
 #include "splat/search/plane_fit.hpp"
 
@@ -71,12 +71,15 @@ double run_flann(const PointCloud& c, std::size_t k, std::vector<float>& kth2, d
     return cpu_s() - t1;
 }
 
-double run_batched(const PointCloud& c, std::size_t k, std::int32_t radius, bool fit,
-                   std::vector<splat::Moments>& moments, double& build_s) {
+struct BatchedTimes {
+    double build_s, search_s;
+};
+
+BatchedTimes run_batched(const PointCloud& c, std::size_t k, bool fit, std::vector<splat::Moments>& moments) {
     const double t0 = cpu_s();
     const splat::NeighbourIndex index(c.x, c.y, c.z, c.rank);
-    build_s = cpu_s() - t0;
-    const splat::Reach reach{static_cast<std::int32_t>(k), radius};
+    const double build_s = cpu_s() - t0;
+    const splat::Reach reach{static_cast<std::int32_t>(k), splat::kMaxReach};
     const std::vector<std::uint8_t> reach_class(c.size(), 0);
     tbb::enumerable_thread_specific<splat::SearchScratch> scratch;
     tbb::enumerable_thread_specific<std::vector<splat::PlaneFit>> fits;
@@ -91,7 +94,7 @@ double run_batched(const PointCloud& c, std::size_t k, std::int32_t radius, bool
             fit_planes(out, fits.local());
         }
     });
-    return cpu_s() - t1;
+    return {build_s, cpu_s() - t1};
 }
 
 }  // namespace
@@ -121,11 +124,11 @@ int main(int argc, char** argv) {
     std::printf("%zu points, K = %zu, %zu threads, %s; along the curve in %.3f s (%.1f Mpts/s)\n", c.size(),
                 k, threads, std::string(splat::instruction_set()).c_str(), sort_s, n / sort_s / 1e6);
     std::vector<float> kth2(c.size());
-    double flann_build = 0, index_build = 0;
+    double flann_build = 0;
     const double flann = run_flann(c, k, kth2, flann_build);
     std::vector<splat::Moments> moments(c.size());
-    const double search = run_batched(c, k, splat::kMaxReach, false, moments, index_build);
-    const double both = run_batched(c, k, splat::kMaxReach, true, moments, index_build);
+    const BatchedTimes search = run_batched(c, k, false, moments);
+    const BatchedTimes both = run_batched(c, k, true, moments);
     std::size_t different = 0;
     for (std::size_t i = 0; i < c.size(); ++i) {
         const auto found = static_cast<float>(moments[i].reach2);
@@ -137,7 +140,7 @@ int main(int argc, char** argv) {
                     build_s, s, n / s / 1e6, flann / s);
     };
     line("nanoflann, query only", flann_build, flann);
-    line("batched, moments", index_build, search);
-    line("batched, moments + planes", index_build, both);
+    line("batched, moments", search.build_s, search.search_s);
+    line("batched, moments + planes", both.build_s, both.search_s);
     std::printf("K-th distances that differ: %zu\n", different);
 }

@@ -94,7 +94,7 @@ Written partition_all(const std::vector<InputSource>& inputs, ObjectStore& store
         const OpenedInput input(
             source.path, [&](const std::filesystem::path&, const std::string&) { return source.open(); }, "");
         Progress::Stage stage(progress, "read", 0, "pts");
-        const Partitioned p = partition(input, nullptr, store, memory_bytes, cancel, stage);
+        const Partitioned p = partition({input, nullptr, memory_bytes}, store, cancel, stage);
         store.flush();
         written.archive_bytes += p.source.row.object_bytes;
         written.spilled_bytes += p.spilled_bytes;

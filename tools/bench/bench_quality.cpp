@@ -126,7 +126,7 @@ class Bench {
         const auto own = simulate(reader, *tracer, scans, {own_sensor(), own_mount(), 10}, &score.own);
         score.survey = survey_;
         score.own_c2c = distance_to_drive(own);
-        score.coverage = cli::coverage(reader, *tracer, clouds_, *truth_, 500'000, std::uint64_t{2} << 30,
+        score.coverage = cli::coverage({reader, *tracer, clouds_, *truth_}, 500'000, std::uint64_t{2} << 30,
                                        CancelToken(), quiet_);
         return score;
     }
@@ -208,8 +208,8 @@ class Bench {
         writing.directory = out, writing.format = "las";
         sim::ScanWriter writer(writing);
         BeamCounter counter(writer, 256);
-        sim::simulate(city, tracer, run, Trajectory::read_tum(drive_ / "trajectory.tum"), options, counter,
-                      CancelToken(), quiet_);
+        const Trajectory trajectory = Trajectory::read_tum(drive_ / "trajectory.tum");
+        sim::simulate({city, tracer, run, trajectory, options}, counter, CancelToken(), quiet_);
         writer.finish();
         if (returns) *returns = counter.returns;
         return expand_inputs(std::vector<std::string>{(out / "scans").string()});

@@ -108,7 +108,8 @@ int main(int argc, char** argv) {
         CancelToken cancel;
         Progress progress;
         Watch watch(scan_times(run, trajectory, options.schedule).size());
-        const SimulationReport r = simulate(city, *tracer, run, trajectory, options, watch, cancel, progress);
+        const SimulationReport r =
+            simulate({city, *tracer, run, trajectory, options}, watch, cancel, progress);
         const double speed = static_cast<double>(r.scans) / r.seconds;
         std::printf(
             "%-28s %6.1f scans/s, %5llu tiles loaded, %4.0f MiB of tiles at most, waited %.2f of %.2f s "

@@ -3,11 +3,11 @@
 ///
 /// Without a city, a street of N discs along 400 m is made in memory (default 2 million).
 #include "bench/bench_city.hpp"
+#include "core/embree.hpp"
 #include "io/trajectory/trajectory_file.hpp"
 #include "sim/drive/simulation.hpp"
 #include "sim/output/scan_writer.hpp"
 
-#include <embree3/rtcore.h>
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 
@@ -102,9 +102,8 @@ class BareLoop {
     std::size_t trace(std::span<const Ray> rays, Vec3d anchor) const {
         std::atomic<std::size_t> hits{0};
         tbb::parallel_for(tbb::blocked_range<std::size_t>(0, rays.size() / 8, 128), [&](const auto& range) {
-            RTCIntersectContext context;
-            rtcInitIntersectContext(&context);
-            context.flags = RTC_INTERSECT_CONTEXT_FLAG_COHERENT;
+            embree::Context context;
+            embree::begin(context);
             alignas(64) RTCRayHit8 p;
             alignas(64) int valid[8];
             std::fill(valid, valid + 8, -1);
@@ -120,7 +119,7 @@ class BareLoop {
                     p.ray.time[k] = 0, p.ray.mask[k] = ~0u, p.ray.id[k] = k, p.ray.flags[k] = 0;
                     p.hit.geomID[k] = RTC_INVALID_GEOMETRY_ID;
                 }
-                rtcIntersect8(valid, scene_, &context, &p);
+                embree::intersect(valid, scene_, context, p);
                 for (unsigned k = 0; k < 8; ++k) found += p.hit.geomID[k] != RTC_INVALID_GEOMETRY_ID;
             }
             hits += found;
@@ -200,7 +199,7 @@ struct Bench {
         options.cache.prefetch = prefetch;
         CancelToken cancel;
         Progress progress;
-        return simulate(city, tracer, run, trajectory, options, sink, cancel, progress);
+        return simulate({city, tracer, run, trajectory, options}, sink, cancel, progress);
     }
 };
 

@@ -9,7 +9,7 @@ namespace citysplat::cli {
 
 void InputFlags::add_to(CLI::App& verb) {
     verb.add_option("--units", units_, "coordinates that are not metres: refuse, scale (to metres) or as-is")
-        ->check(CLI::IsMember({"refuse", "scale", "as-is"}))
+        ->check(CLI::IsMember(ReadOptions::kUnits.all()))
         ->capture_default_str();
     verb.add_option("--crs", crs_, "coordinate system of files that do not say: EPSG:n or WKT");
     verb.add_option("--labels", labels_,
@@ -21,7 +21,7 @@ void InputFlags::add_to(CLI::App& verb) {
         ->check(in_range({-1e9, 1e9}))
         ->type_name("LOW HIGH");
     verb.add_option("--reader", reader_, "who decodes LAS and LAZ: auto, native or laslib")
-        ->check(CLI::IsMember({"auto", "native", "laslib"}))
+        ->check(CLI::IsMember(ReadOptions::kReaders.all()))
         ->capture_default_str();
     verb.add_flag("--ignore-bounds", ignore_bounds_,
                   "LAS and LAZ: the bounds in the header are wrong, do not hold the points to them");
@@ -30,12 +30,8 @@ void InputFlags::add_to(CLI::App& verb) {
 
 ReadOptions InputFlags::read_options() const {
     ReadOptions options;
-    options.units = units_ == "scale"   ? ReadOptions::Units::scale
-                    : units_ == "as-is" ? ReadOptions::Units::as_is
-                                        : ReadOptions::Units::refuse;
-    options.reader = reader_ == "native"   ? ReadOptions::Reader::native
-                     : reader_ == "laslib" ? ReadOptions::Reader::laslib
-                                           : ReadOptions::Reader::automatic;
+    options.units = ReadOptions::kUnits.value(units_).value();
+    options.reader = ReadOptions::kReaders.value(reader_).value();
     options.salvage = salvage_;
     options.ignore_bounds = ignore_bounds_;
     options.crs = crs_;
@@ -51,13 +47,13 @@ ReadOptions InputFlags::read_options() const {
 void TrajectoryFlags::add_to(CLI::App& verb) {
     const auto group = [&verb](CLI::Option* option) { return option->group("Trajectory"); };
     group(verb.add_option("--trajectory-format", format_, "auto, tum, kitti, csv or sbet"))
-        ->check(CLI::IsMember({"auto", "tum", "kitti", "csv", "sbet"}))
+        ->check(CLI::IsMember(TrajectoryOptions::kFormats.all()))
         ->capture_default_str();
     group(verb.add_option("--trajectory-columns", columns_,
                           "CSV columns by role, e.g. time=slice_t heading=kappa_deg"));
     group(verb.add_option("--angles", angles_,
                           "unit of CSV angles that are not named _deg or _rad: deg or rad"))
-        ->check(CLI::IsMember({"from-names", "deg", "rad"}));
+        ->check(CLI::IsMember(TrajectoryOptions::kAngles.all()));
     group(verb.add_option("--time-offset", time_offset_s_, "seconds added to the times of the trajectory"))
         ->check(in_range(ranges::kTime_s))
         ->type_name("S");
@@ -74,16 +70,9 @@ void TrajectoryFlags::add_to(CLI::App& verb) {
 }
 
 TrajectoryOptions TrajectoryFlags::options() const {
-    using Format = TrajectoryOptions::Format;
     TrajectoryOptions o;
-    o.format = format_ == "tum"     ? Format::tum
-               : format_ == "kitti" ? Format::kitti
-               : format_ == "csv"   ? Format::csv
-               : format_ == "sbet"  ? Format::sbet
-                                    : Format::automatic;
-    o.angles = angles_ == "deg"   ? TrajectoryOptions::AngleUnit::degrees
-               : angles_ == "rad" ? TrajectoryOptions::AngleUnit::radians
-                                  : TrajectoryOptions::AngleUnit::from_names;
+    o.format = TrajectoryOptions::kFormats.value(format_).value();
+    o.angles = TrajectoryOptions::kAngles.value(angles_).value();
     for (const auto& text : columns_) {
         const std::size_t equals = text.find('=');
         if (equals == std::string::npos || equals == 0)

@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "core/rng_hd.hpp"
+#include "trace/resident_city.hpp"
 
 #include <algorithm>
 #include <array>
@@ -127,63 +128,6 @@ class ReturnCounter {
     std::vector<std::atomic<std::uint32_t>> counts_;
 };
 
-/// The city as something to cast rays at, however many of its tiles fit the memory.
-class Model {
-  public:
-    Model(const TileSource& city, const trace::Tracer& tracer, std::uint64_t budget_bytes)
-        : city_(city), tracer_(tracer), cache_(city, tracer, options(budget_bytes)) {}
-
-    /// The first hit of each ray.
-    std::vector<trace::Hit> cast(std::span<const trace::Ray> rays) {
-        std::vector<trace::Hit> hits(rays.size());
-        for (const auto& part : tiles_for(rays)) {
-            const trace::TileSetPtr set = tracer_.bind(cache_.acquire(part).tiles);
-            const std::size_t n = tracer_.batch_rays();
-            parallel_for((rays.size() + n - 1) / n, [&](std::size_t i) {
-                const std::size_t count = std::min(n, rays.size() - i * n);
-                tracer_.closest(*set, rays.subspan(i * n, count), std::span(hits).subspan(i * n, count));
-            });
-        }
-        return hits;
-    }
-
-  private:
-    static trace::CacheOptions options(std::uint64_t budget_bytes) {
-        trace::CacheOptions options;
-        options.budget_bytes = budget_bytes;
-        return options;
-    }
-
-    /// Tiles that any of the rays can reach, in parts that fit the budget.
-    std::vector<std::vector<std::uint32_t>> tiles_for(std::span<const trace::Ray> rays) const {
-        Vec3d low{INFINITY, INFINITY, INFINITY}, high{-INFINITY, -INFINITY, -INFINITY};
-        const auto include = [&](Vec3d p) {
-            low = {std::min(low.x, p.x), std::min(low.y, p.y), std::min(low.z, p.z)};
-            high = {std::max(high.x, p.x), std::max(high.y, p.y), std::max(high.z, p.z)};
-        };
-        for (const trace::Ray& r : rays) {
-            include(r.origin);
-            include(r.origin + vec_cast<double>(r.direction) * static_cast<double>(r.t_max));
-        }
-        std::vector<std::vector<std::uint32_t>> parts;
-        std::uint64_t used = 0;
-        for (std::uint32_t i = 0; i < city_.tiles().size(); ++i) {
-            const TileEntry& e = city_.tiles()[i];
-            if (e.splats == 0 || e.min.x > high.x || e.max.x < low.x || e.min.y > high.y || e.max.y < low.y)
-                continue;
-            if (parts.empty() || used + cache_.bytes(i) > cache_.budget_bytes())
-                parts.emplace_back(), used = 0;
-            parts.back().push_back(i);
-            used += cache_.bytes(i);
-        }
-        return parts;
-    }
-
-    const TileSource& city_;
-    const trace::Tracer& tracer_;
-    trace::TileCache cache_;
-};
-
 /// What became of a ray of the survey.
 struct Verdict {
     std::uint16_t label;
@@ -197,8 +141,8 @@ struct Verdict {
     }
 };
 
-void judge(std::span<const SurveyRay> survey, Model& model, const synth::Truth& truth,
-           std::vector<Verdict>& verdicts) {
+void judge(std::span<const SurveyRay> survey, const CoverageSubject& subject, trace::ResidentCity& model,
+           const CancelToken& cancel, std::vector<Verdict>& verdicts) {
     std::vector<trace::Ray> rays, short_rays;
     std::vector<synth::Truth::WorldRay> true_rays;
     for (const SurveyRay& s : survey) {
@@ -211,9 +155,11 @@ void judge(std::span<const SurveyRay> survey, Model& model, const synth::Truth& 
         short_rays.push_back(close);
         true_rays.push_back({s.ray.origin, normalized(vec_cast<double>(s.ray.direction))});
     }
-    const std::vector<trace::Hit> first = model.cast(rays), near = model.cast(short_rays);
+    std::vector<trace::Hit> first(rays.size()), near(rays.size());
+    model.closest(rays, first, cancel);
+    model.closest(short_rays, near, cancel);
     std::vector<synth::Truth::Hit> in_truth(survey.size());
-    truth.intersect(true_rays, 200, in_truth);
+    subject.truth.intersect(true_rays, 200, in_truth);
     for (std::size_t i = 0; i < survey.size(); ++i) {
         const SurveyRay& s = survey[i];
         const auto off_m = [&](double range_m) { return (range_m - s.range_m) * s.cosine; };
@@ -252,14 +198,15 @@ compare::DistancesByClass distance_to_truth(std::span<const InputSource> simulat
     return result;
 }
 
-CoverageByClass coverage(const TileSource& city, const trace::Tracer& tracer,
-                         std::span<const InputSource> drive, const synth::Truth& truth, std::uint64_t wanted,
-                         std::uint64_t budget_bytes, const CancelToken& cancel, Progress& progress) {
+CoverageByClass coverage(const CoverageSubject& subject, std::uint64_t wanted, std::uint64_t budget_bytes,
+                         const CancelToken& cancel, Progress& progress) {
     std::uint64_t total;
-    const auto files = open_all(drive, total);
+    const auto files = open_all(subject.drive, total);
     const double share = static_cast<double>(wanted) / static_cast<double>(std::max<std::uint64_t>(total, 1));
     Progress::Stage stage(progress, "coverage", total, "points");
-    Model model(city, tracer, budget_bytes);
+    trace::CacheOptions cache;
+    cache.budget_bytes = budget_bytes;
+    trace::ResidentCity model(subject.city, subject.tracer, cache);
     std::vector<Verdict> verdicts;
     ReturnCounter returns;
     PointBatch batch;
@@ -270,13 +217,13 @@ CoverageByClass coverage(const TileSource& city, const trace::Tracer& tracer,
             file->read_block(block, batch);
             if (batch.gps_time.empty())
                 throw InputError("coverage needs the GPS times of the drive; the cloud has none");
-            const std::vector<SurveyRay> survey = survey_rays(batch, share, ++key, truth);
-            judge(survey, model, truth, verdicts);
+            const std::vector<SurveyRay> survey = survey_rays(batch, share, ++key, subject.truth);
+            judge(survey, subject, model, cancel, verdicts);
             for (const SurveyRay& r : survey) returns.add(r.recorded);
             stage.advance(batch.size());
         }
     Progress::Stage counting(progress, "returns nearby", total, "points");
-    for (const InputSource& source : drive) {
+    for (const InputSource& source : subject.drive) {
         const auto file = source.open();
         for (std::size_t block = 0; block < file->block_count(); ++block) {
             cancel.check();

@@ -52,12 +52,19 @@ struct CoverageByClass {
     std::map<std::uint16_t, Coverage> classes;  ///< of the true surface
 };
 
+/// A model of a city, and what it is held against.
+struct CoverageSubject {
+    const TileSource& city;
+    const trace::Tracer& tracer;
+    std::span<const InputSource> drive;
+    const synth::Truth& truth;
+};
+
 /// Casts the survey's own rays again: from the scanner's recorded position through a sample of about `rays`
 /// points of the drive that met a static surface. Distances to the surface are measured along its normal. The
 /// recorded position is off by the localisation error, which differs from pass to pass: near an edge a ray
 /// may pass it on the other side. `met_in_truth` tells how often, because a perfect model has that, too.
-CoverageByClass coverage(const TileSource& city, const trace::Tracer& tracer,
-                         std::span<const InputSource> drive, const synth::Truth& truth, std::uint64_t rays,
-                         std::uint64_t budget_bytes, const CancelToken& cancel, Progress& progress);
+CoverageByClass coverage(const CoverageSubject& subject, std::uint64_t rays, std::uint64_t budget_bytes,
+                         const CancelToken& cancel, Progress& progress);
 
 }  // namespace citysplat::cli

@@ -4,7 +4,7 @@ namespace CLI {
 class App;
 }
 
-/// One function per verb, in verb_NAME.cpp: registers the verb's flags, help and example, and what it does.
+/// One function per verb, in verbs/NAME.cpp: registers the verb's flags, help and example, and what it does.
 /// A verb does its work in the CLI11 callback and reports errors by exception; main maps them to exit codes.
 namespace citysplat::cli {
 

@@ -10,8 +10,6 @@ namespace citysplat::io {
 
 namespace {
 
-constexpr double kDegree = exact::kPi / 180;
-
 double exp(double x) {
     constexpr double kLn2 = 0.69314718055994530942;
     const double k = std::floor(x / kLn2 + 0.5), r = x - k * kLn2;
@@ -35,7 +33,7 @@ MapProjection::MapProjection(int epsg) {
                          ": latitudes can be turned into UTM (EPSG:326xx, 327xx, 258xx) and Lambert-93 "
                          "(EPSG:2154) only; convert the trajectory first");
     flattening_ = north || south ? kWgs84 : kGrs80;
-    central_rad_ = (conic_ ? 3 : (epsg % 100) * 6 - 183) * kDegree;
+    central_rad_ = (conic_ ? 3 : (epsg % 100) * 6 - 183) * exact::kRadPerDegree;
     false_north_m_ = south ? 1e7 : 0;
 }
 
@@ -88,7 +86,8 @@ MapProjection::Plane MapProjection::lambert_conic(double latitude_rad, double lo
         const double s = exact::sin(phi);
         return std::sqrt((1 - s) / (1 + s)) / ellipsoid_factor(e, s);
     };
-    const double phi0 = 46.5 * kDegree, phi1 = 44 * kDegree, phi2 = 49 * kDegree;
+    const double phi0 = 46.5 * exact::kRadPerDegree, phi1 = 44 * exact::kRadPerDegree,
+                 phi2 = 49 * exact::kRadPerDegree;
     const double n =
         (exact::log(m(phi1)) - exact::log(m(phi2))) / (exact::log(t(phi1)) - exact::log(t(phi2)));
     const double f = m(phi1) / (n * exp(n * exact::log(t(phi1))));

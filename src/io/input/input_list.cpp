@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "core/text.hpp"
 #include "io/input/kitti_sequence.hpp"
 #include "io/input/open_point_file.hpp"
 
@@ -18,18 +19,11 @@ namespace {
 
 constexpr int kMaxListDepth = 4;
 
-std::string lower_extension(const fs::path& path) {
-    std::string extension = path.extension().string();
-    for (char& c : extension)
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-    return extension;
-}
-
 /// What a folder is searched for. Text files are left out unless their name says points: a .txt or .csv in a
 /// folder is as likely a trajectory or a readme.
 bool is_point_file(const fs::path& path) {
     constexpr std::array<std::string_view, 7> kNames{".las", ".laz", ".ply", ".pcd", ".xyz", ".pts", ".asc"};
-    return std::find(kNames.begin(), kNames.end(), lower_extension(path)) != kNames.end();
+    return std::find(kNames.begin(), kNames.end(), lower_case(path.extension().string())) != kNames.end();
 }
 
 class Expander {
@@ -69,13 +63,8 @@ class Expander {
             throw UsageError(list.string() + ": lists of lists of lists: does it name itself?");
         const std::string text = read_text_file(list);
         bool names_nothing = true;
-        for (std::size_t at = 0; at < text.size();) {
-            const std::size_t end = std::min(text.find('\n', at), text.size());
-            std::string line = text.substr(at, end - at);
-            at = end + 1;
-            while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t'))
-                line.pop_back();
-            line.erase(0, std::min(line.find_first_not_of(" \t"), line.size()));
+        for (const Line& whole_line : Lines(text)) {
+            const std::string line(trimmed(whole_line.text));
             if (line.empty() || line[0] == '#') continue;
             add(line, list.parent_path(), depth + 1);
             names_nothing = false;
@@ -156,14 +145,6 @@ std::unique_ptr<PointFile> InputSource::open(ReadOptions options) const {
     if (world_from_sensor) options.world_from_sensor = world_from_sensor;
     if (scan_time_s) options.scan_time_s = scan_time_s;
     return open_point_file(path, options);
-}
-
-void InputSource::add_to(Hasher& hasher) const {
-    hasher.number(world_from_sensor.has_value()).number(scan_time_s.value_or(0));
-    const Pose pose = world_from_sensor.value_or(Pose{});
-    for (const double v : {pose.translation.x, pose.translation.y, pose.translation.z, pose.rotation.x,
-                           pose.rotation.y, pose.rotation.z, pose.rotation.w})
-        hasher.number(v);
 }
 
 std::vector<InputSource> expand_inputs(std::span<const std::string> arguments, const fs::path& labels) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "core/hash.hpp"
 #include "io/point_file.hpp"
 
 #include <filesystem>
@@ -21,8 +20,6 @@ struct InputSource {
 
     /// Opens the cloud; labels, pose and time of the source go before those of `options`.
     std::unique_ptr<PointFile> open(ReadOptions options = {}) const;
-    /// Everything besides the bytes of `path` and `labels` that determines the points.
-    void add_to(Hasher& hasher) const;
 };
 
 /// What users write on a command line, as clouds:

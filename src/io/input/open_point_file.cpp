@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "core/text.hpp"
 #include "io/input/kitti_sequence.hpp"
 #include "io/las/las_file.hpp"
 #include "io/points/kitti_scan.hpp"
@@ -16,19 +17,12 @@ namespace citysplat {
 
 namespace {
 
-std::string lower_extension(const std::filesystem::path& path) {
-    std::string extension = path.extension().string();
-    std::transform(extension.begin(), extension.end(), extension.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    return extension;
-}
-
 std::unique_ptr<PointFile> open_by_content(File file, const ReadOptions& options) {
     using namespace io;
     std::byte start[16]{};
     const std::size_t got = file.read_some_at(0, start);
     const std::string_view head(reinterpret_cast<const char*>(start), got);
-    const std::string name = file.path().string(), extension = lower_extension(file.path());
+    const std::string name = file.path().string(), extension = lower_case(file.path().extension().string());
     const auto named = [&](std::initializer_list<std::string_view> names) {
         return std::find(names.begin(), names.end(), extension) != names.end();
     };

@@ -152,6 +152,7 @@ std::uint32_t Z_envZ_emscripten_resize_heap(Z_env_instance_t* env, std::uint32_t
                                                   citysplat::io::kPageBytes);
     return pages <= memory.pages || wasm_rt_grow_memory(&memory, pages - memory.pages) != 0xffffffffu;
 }
+// Many parameters: as the module imports them.
 void Z_envZ__embind_register_class(Z_env_instance_t* env, std::uint32_t type, std::uint32_t, std::uint32_t,
                                    std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t,
                                    std::uint32_t, std::uint32_t, std::uint32_t name, std::uint32_t,
@@ -164,11 +165,13 @@ void Z_envZ__embind_register_class_constructor(Z_env_instance_t* env, std::uint3
     for (auto& c : env->classes)
         if (c.type == type) c.constructor_invoker = invoker, c.constructor = constructor;
 }
+// Many parameters: as above.
 void Z_envZ__embind_register_class_function(Z_env_instance_t* env, std::uint32_t type, std::uint32_t name,
                                             std::uint32_t, std::uint32_t, std::uint32_t,
                                             std::uint32_t invoker, std::uint32_t context, std::uint32_t) {
     env->methods.push_back({type, invoker, context, env->text(name)});
 }
+// Many parameters: as above.
 void Z_envZ__embind_register_bigint(Z_env_instance_t*, std::uint32_t, std::uint32_t, std::uint32_t,
                                     std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t) {}
 void Z_envZ__embind_register_bool(Z_env_instance_t*, std::uint32_t, std::uint32_t, std::uint32_t,
@@ -181,6 +184,7 @@ void Z_envZ__embind_register_memory_view(Z_env_instance_t*, std::uint32_t, std::
 void Z_envZ__embind_register_std_string(Z_env_instance_t*, std::uint32_t, std::uint32_t) {}
 void Z_envZ__embind_register_std_wstring(Z_env_instance_t*, std::uint32_t, std::uint32_t, std::uint32_t) {}
 void Z_envZ__embind_register_void(Z_env_instance_t*, std::uint32_t, std::uint32_t) {}
+// Six parameters: as above.
 std::uint32_t Z_envZ_strftime_l(Z_env_instance_t*, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t,
                                 std::uint32_t) {
     return 0;
@@ -198,6 +202,7 @@ std::uint32_t Z_wasi_snapshot_preview1Z_environ_sizes_get(Z_wasi_snapshot_previe
 std::uint32_t Z_wasi_snapshot_preview1Z_fd_close(Z_wasi_snapshot_preview1_instance_t*, std::uint32_t) {
     return kBadDescriptor;
 }
+// Six parameters: as above.
 std::uint32_t Z_wasi_snapshot_preview1Z_fd_seek(Z_wasi_snapshot_preview1_instance_t*, std::uint32_t,
                                                 std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t) {
     return kBadDescriptor;

@@ -154,8 +154,15 @@ LasVlr parse_vlr(const std::byte* raw, std::uint64_t at, bool extended) {
 }
 
 /// Records in [at, end), one behind the other.
-void read_vlr_chain(const File& file, std::uint64_t at, std::uint64_t end, std::uint32_t count, bool extended,
-                    std::vector<LasVlr>& out) {
+struct VlrChain {
+    std::uint64_t at, end;
+    std::uint32_t count;
+    bool extended;
+};
+
+void read_vlr_chain(const File& file, const VlrChain& chain, std::vector<LasVlr>& out) {
+    const auto [begin, end, count, extended] = chain;
+    std::uint64_t at = begin;
     const std::string kind = extended ? "extended variable length record " : "variable length record ";
     const std::uint64_t head = extended ? kEvlrBytes : kVlrBytes;
     if (at > end || count > (end - at) / head)
@@ -184,7 +191,7 @@ void read_vlr_chain(const File& file, std::uint64_t at, std::uint64_t end, std::
 }
 
 void read_vlrs(const File& file, const std::byte* raw, std::uint64_t size, LasHeader& h) {
-    read_vlr_chain(file, h.header_bytes, h.points_offset, load_le<std::uint32_t>(raw + 100), false, h.vlrs);
+    read_vlr_chain(file, {h.header_bytes, h.points_offset, load_le<std::uint32_t>(raw + 100), false}, h.vlrs);
     if (h.version_minor < 4) return;
     const std::uint64_t first = load_le<std::uint64_t>(raw + 235);
     const std::uint32_t count = load_le<std::uint32_t>(raw + 243);
@@ -195,7 +202,7 @@ void read_vlrs(const File& file, const std::byte* raw, std::uint64_t size, LasHe
         fail(file, "byte 235: extended variable length records at byte " + std::to_string(first) +
                        "; expected " + std::to_string(points_end) + " (end of points) to " +
                        std::to_string(size) + " (end of file)");
-    read_vlr_chain(file, first, size, count, true, h.vlrs);
+    read_vlr_chain(file, {first, size, count, true}, h.vlrs);
 }
 
 std::size_t extra_field_bytes(int type, int options) {

@@ -50,7 +50,7 @@ struct LasHeader {
     std::uint64_t points = 0;       ///< as the header claims
     std::uint64_t points_lost = 0;  ///< claimed, but beyond the end of the file (salvage)
     Vec3d scale{}, offset{};
-    Bounds bounds;
+    Box3d bounds;
     std::array<std::uint64_t, 15> points_by_return{};
     std::vector<LasVlr> vlrs;
     std::vector<LasExtraField> extra;

@@ -3,6 +3,7 @@
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/lattice.hpp"
+#include "core/text.hpp"
 #include "io/bytes_le.hpp"
 #include "io/points/point_values.hpp"
 
@@ -44,7 +45,7 @@ double load_number(const LasExtraField& field, const std::byte* record) {
 Vec3d scaled(Vec3d v, Vec3d factors) { return {v.x * factors.x, v.y * factors.y, v.z * factors.z}; }
 
 constexpr double kAnywhere = 1e300;
-constexpr Bounds kEverywhere{{-kAnywhere, -kAnywhere, -kAnywhere}, {kAnywhere, kAnywhere, kAnywhere}};
+constexpr Box3d kEverywhere{{-kAnywhere, -kAnywhere, -kAnywhere}, {kAnywhere, kAnywhere, kAnywhere}};
 
 /// Headers are rounded, some to whole metres or to float32: so much outside the bounds is inside.
 constexpr double kBoundsSlack_m = 1;
@@ -64,8 +65,8 @@ LasRecordDecoder::LasRecordDecoder(const LasHeader& h, std::string file_name, co
     furthest_ = options.units == ReadOptions::Units::as_is ? kAnywhere : kMaxWorld_m;
     constexpr Vec3d kSlack{kBoundsSlack_m, kBoundsSlack_m, kBoundsSlack_m};
     bounds_ = options.ignore_bounds ? kEverywhere
-                                    : Bounds{scaled(h.bounds.min, metres_per_unit) - kSlack,
-                                             scaled(h.bounds.max, metres_per_unit) + kSlack};
+                                    : Box3d{scaled(h.bounds.min, metres_per_unit) - kSlack,
+                                            scaled(h.bounds.max, metres_per_unit) + kSlack};
     constexpr std::size_t kGpsAt[kLasFormats]{0, 20, 0, 20, 20, 20, 22, 22, 22, 22, 22};
     gps_at_ = kGpsAt[h.point_format];
     using Names = std::initializer_list<std::string_view>;
@@ -83,9 +84,7 @@ LasRecordDecoder::LasRecordDecoder(const LasHeader& h, std::string file_name, co
 LasExtraField LasRecordDecoder::find_extra(const LasHeader& h,
                                            std::span<const std::string_view> names) const {
     for (const auto& field : h.extra) {
-        std::string name = field.name;
-        std::transform(name.begin(), name.end(), name.begin(),
-                       [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+        const std::string name = lower_case(field.name);
         if (field.type >= 1 && field.type <= 10 && std::find(names.begin(), names.end(), name) != names.end())
             return field;
     }

@@ -55,7 +55,7 @@ class LasRecordDecoder {
     bool extended_;                            ///< formats 6–10
     std::size_t stride_, gps_at_ = 0;
     Vec3d scale_, offset_;  ///< to metres
-    Bounds bounds_;         ///< of the header, in metres, with some slack
+    Box3d bounds_;          ///< of the header, in metres, with some slack
     double furthest_;       ///< a coordinate beyond this is damage
     Vec3d to_metres_;
     LasExtraField label_, instance_, sensor_[3];

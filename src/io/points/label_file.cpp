@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "core/text.hpp"
 #include "io/bytes_le.hpp"
 #include "io/points/point_values.hpp"
 
@@ -99,13 +100,9 @@ void LabelFile::read_numpy(const std::filesystem::path& path, std::uint64_t poin
 
 void LabelFile::read_text(const std::filesystem::path& path, std::uint64_t points) {
     const std::string text = read_text_file(path);
-    std::uint64_t count = 0, line_number = 0;
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t end = std::min(text.find('\n', at), text.size());
-        std::string_view line(text.data() + at, end - at);
-        at = end + 1;
-        ++line_number;
-        while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
+    std::uint64_t count = 0;
+    for (const auto& [whole_line, line_number, next, ended] : Lines(text)) {
+        const std::string_view line = whole_line.substr(0, whole_line.find_last_not_of(" \r") + 1);
         if (line.empty() || line[0] == '#') continue;
         std::int64_t value = 0;
         const auto [stop, ec] = std::from_chars(line.data(), line.data() + line.size(), value);

@@ -1,6 +1,7 @@
 #include "io/points/pcd_file.hpp"
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "io/bytes_le.hpp"
 #include "io/crs/crs.hpp"
 #include "io/points/binary_table.hpp"
@@ -38,17 +39,13 @@ class PcdHeaderParser {
     }
 
     PcdHeader parse() {
-        for (std::size_t at = 0; at < text_.size();) {
-            const std::size_t end = text_.find('\n', at);
-            if (end == std::string::npos) break;
-            ++line_;
-            std::vector<std::string> words = split(std::string_view(text_).substr(at, end - at));
-            at = end + 1;
+        for (const Line& line : Lines(text_)) {
+            if (!line.ended) break;
+            line_ = line.number;
+            const auto words = words_of(line.text);
             if (words.empty() || words[0][0] == '#') continue;
-            const std::string key = words[0];
-            words.erase(words.begin());
-            if (take(key, words)) {
-                h_.bytes = at;
+            if (take(std::string(words[0]), {words.begin() + 1, words.end()})) {
+                h_.bytes = line.next;
                 h_.lines = line_;
                 complete();
                 return std::move(h_);
@@ -61,16 +58,6 @@ class PcdHeaderParser {
   private:
     [[noreturn]] void fail(const std::string& what) const {
         throw InputError(name_ + ": line " + std::to_string(line_) + ": " + what);
-    }
-
-    static std::vector<std::string> split(std::string_view line) {
-        std::vector<std::string> words;
-        for (std::size_t at = 0; (at = line.find_first_not_of(" \t\r", at)) != std::string_view::npos;) {
-            const std::size_t end = std::min(line.find_first_of(" \t\r", at), line.size());
-            words.emplace_back(line.substr(at, end - at));
-            at = end;
-        }
-        return words;
     }
 
     std::uint64_t whole(const std::string& key, const std::string& word) const {

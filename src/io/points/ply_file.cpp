@@ -1,6 +1,7 @@
 #include "io/points/ply_file.hpp"
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "io/bytes_le.hpp"
 #include "io/crs/crs.hpp"
 #include "io/points/binary_table.hpp"
@@ -47,18 +48,6 @@ std::optional<Scalar> scalar_of(std::string_view type) {
     return std::nullopt;
 }
 
-std::vector<std::string_view> words_of(std::string_view line) {
-    std::vector<std::string_view> words;
-    for (std::size_t at = 0; at < line.size();) {
-        at = line.find_first_not_of(" \t\r", at);
-        if (at == std::string_view::npos) break;
-        const std::size_t end = std::min(line.find_first_of(" \t\r", at), line.size());
-        words.push_back(line.substr(at, end - at));
-        at = end;
-    }
-    return words;
-}
-
 class PlyHeaderParser {
   public:
     explicit PlyHeaderParser(const File& file) : name_(file.path().string()) {
@@ -67,14 +56,12 @@ class PlyHeaderParser {
     }
 
     PlyHeader parse() {
-        for (std::size_t at = 0; at < text_.size();) {
-            const std::size_t end = text_.find('\n', at);
-            if (end == std::string::npos) break;
-            ++line_;
-            const auto words = words_of(std::string_view(text_).substr(at, end - at));
-            at = end + 1;
+        for (const Line& line : Lines(text_)) {
+            if (!line.ended) break;
+            line_ = line.number;
+            const auto words = words_of(line.text);
             if (words.size() == 1 && words[0] == "end_header") {
-                header_.bytes = at;
+                header_.bytes = line.next;
                 header_.lines = line_;
                 if (!header_.has_format) fail("the header has no \"format\" line");
                 return std::move(header_);
@@ -201,10 +188,10 @@ const PlyElement& find_vertices(const PlyHeader& h, const std::string& name) {
     return *vertex;
 }
 
-std::unique_ptr<PointFile> open_text_ply(File file, const PlyHeader& h, const PlyElement& vertex,
-                                         TableDecoder decoder, PointFileInfo info,
-                                         const ReadOptions& options) {
+std::unique_ptr<PointFile> open_text_ply(File file, const PlyHeader& h, TableDecoder decoder,
+                                         PointFileInfo info, const ReadOptions& options) {
     const std::string name = file.path().string();
+    const PlyElement& vertex = find_vertices(h, name);
     const std::uint64_t front = size_in_front(h, vertex, name);
     std::uint64_t offset = h.bytes, line = h.lines + 1;
     if (front) {
@@ -244,7 +231,7 @@ std::unique_ptr<PointFile> open_ply(File file, const ReadOptions& options) {
     if (h.offset.x != 0 || h.offset.y != 0 || h.offset.z != 0)
         info.notes.push_back("coordinates are moved by the offset in the comment of the header");
     if (h.data == PlyData::ascii)
-        return open_text_ply(std::move(file), h, vertex, std::move(decoder), std::move(info), options);
+        return open_text_ply(std::move(file), h, std::move(decoder), std::move(info), options);
     const auto offset = checked_add(h.bytes, size_in_front(h, vertex, name));
     BinaryTable table{offset.value_or(UINT64_MAX), vertex.count, vertex.bytes, h.data == PlyData::big_endian};
     info.points = table.records = records_inside(file, table, options.salvage);

@@ -3,6 +3,7 @@
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/lattice.hpp"
+#include "core/text.hpp"
 #include "io/bytes_le.hpp"
 #include "io/points/point_values.hpp"
 
@@ -36,9 +37,7 @@ const RoleNames kNames[] = {
 };
 
 std::string plain_name(std::string_view name) {
-    std::string out(name);
-    std::transform(out.begin(), out.end(), out.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    std::string out = lower_case(name);
     for (const std::string_view prefix : {"//", "scalar_"})
         if (out.starts_with(prefix)) out.erase(0, prefix.size());
     return out;
@@ -73,17 +72,16 @@ void with_type(Scalar type, Use&& use) {
     }
 }
 
-/// Calls `take(i, value)` for a value every `stride` bytes.
+/// Calls `take(i, value)` for the values of a column.
 template <class Take>
-void for_each_value(const Column& column, const std::byte* first, std::size_t stride, std::size_t count,
-                    bool big_endian, Take&& take) {
-    with_type(column.type, [&]<class T>(T) {
-        if (big_endian)
-            for (std::size_t i = 0; i < count; ++i)
-                take(i, static_cast<double>(load_be<T>(first + i * stride)));
+void for_each_value(Scalar type, const StridedValues& v, Take&& take) {
+    with_type(type, [&]<class T>(T) {
+        if (v.big_endian)
+            for (std::size_t i = 0; i < v.count; ++i)
+                take(i, static_cast<double>(load_be<T>(v.first + i * v.stride)));
         else
-            for (std::size_t i = 0; i < count; ++i)
-                take(i, static_cast<double>(load_le<T>(first + i * stride)));
+            for (std::size_t i = 0; i < v.count; ++i)
+                take(i, static_cast<double>(load_le<T>(v.first + i * v.stride)));
     });
 }
 
@@ -255,10 +253,10 @@ void TableDecoder::store(Role role, double v, PointBatch& out, std::size_t i) co
     }
 }
 
-void TableDecoder::store_strided(std::size_t r, const std::byte* first, std::size_t stride, std::size_t count,
-                                 bool big_endian, PointBatch& out, std::size_t at) const {
+void TableDecoder::store_strided(std::size_t r, const StridedValues& values, PointBatch& out,
+                                 std::size_t at) const {
     const Role role = static_cast<Role>(r);
-    for_each_value(columns_[column_of_[r]], first, stride, count, big_endian,
+    for_each_value(columns_[column_of_[r]].type, values,
                    [&](std::size_t i, double v) { store(role, v, out, at + i); });
 }
 
@@ -266,8 +264,9 @@ void TableDecoder::decode(std::span<const std::byte> records, std::size_t stride
                           PointBatch& out, std::size_t at) const {
     for (std::size_t r = 0; r < kRoles; ++r)
         if (column_of_[r] != kNone)
-            store_strided(r, records.data() + columns_[column_of_[r]].at, stride, records.size() / stride,
-                          big_endian, out, at);
+            store_strided(
+                r, {records.data() + columns_[column_of_[r]].at, stride, records.size() / stride, big_endian},
+                out, at);
 }
 
 void TableDecoder::decode_column(std::size_t column, std::span<const std::byte> values,
@@ -275,7 +274,7 @@ void TableDecoder::decode_column(std::size_t column, std::span<const std::byte> 
     const std::size_t bytes = bytes_of(columns_[column].type);
     for (std::size_t r = 0; r < kRoles; ++r)
         if (column_of_[r] == column)
-            store_strided(r, values.data(), bytes, values.size() / bytes, false, out, 0);
+            store_strided(r, {values.data(), bytes, values.size() / bytes, false}, out, 0);
 }
 
 void TableDecoder::decode_row(std::span<const double> row, PointBatch& out, std::size_t at) const {
@@ -303,7 +302,7 @@ std::vector<double> TableDecoder::values_of(Role role, std::span<const std::byte
                                             bool big_endian) const {
     const Column& column = columns_[column_of_[static_cast<std::size_t>(role)]];
     std::vector<double> values(records.size() / stride);
-    for_each_value(column, records.data() + column.at, stride, values.size(), big_endian,
+    for_each_value(column.type, {records.data() + column.at, stride, values.size(), big_endian},
                    [&](std::size_t i, double v) { values[i] = v; });
     return values;
 }

@@ -50,6 +50,13 @@ struct TableConvention {
     std::optional<Vec3d> constant_sensor{};  ///< of every point, before both
 };
 
+/// `count` values in binary, one every `stride` bytes.
+struct StridedValues {
+    const std::byte* first;
+    std::size_t stride, count;
+    bool big_endian;
+};
+
 /// Turns records of columns into points. Immutable after choose_intensity_range(), so any number of threads
 /// may use one decoder.
 class TableDecoder {
@@ -100,8 +107,7 @@ class TableDecoder {
     void find_roles();
     Vec3d to_metres(Vec3d position) const;
     void store(Role role, double value, PointBatch& out, std::size_t i) const;
-    void store_strided(std::size_t role, const std::byte* first, std::size_t stride, std::size_t count,
-                       bool big_endian, PointBatch& out, std::size_t at) const;
+    void store_strided(std::size_t role, const StridedValues& values, PointBatch& out, std::size_t at) const;
     std::string problem_of(const PointBatch& out, std::size_t i) const;
 
     std::vector<Column> columns_;

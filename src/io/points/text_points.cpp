@@ -1,6 +1,7 @@
 #include "io/points/text_points.hpp"
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "io/crs/crs.hpp"
 #include "io/points/text_table.hpp"
 
@@ -43,15 +44,13 @@ FirstLine first_line(const File& file, std::uint64_t offset, std::uint64_t numbe
                       '\0');
     file.read_at(offset, std::as_writable_bytes(std::span(start.data(), start.size())));
     FirstLine line;
-    for (std::size_t at = 0; at < start.size(); ++number) {
-        const std::size_t end = std::min(start.find('\n', at), start.size());
-        line.text = start.substr(at, end - at);
-        line.next = std::min(offset + end + 1, file.size());
-        line.number = number;
+    for (const Line& found : Lines(start, number)) {
+        line.text = found.text;
+        line.next = offset + found.next;
+        line.number = found.number;
         const std::size_t first = line.text.find_first_not_of(" \t\r");
         if (first != std::string::npos && line.text[first] != '#') return line;
         if (first != std::string::npos) line.comment = line.text.substr(first + 1);
-        at = end + 1;
     }
     return {};
 }

@@ -1,6 +1,7 @@
 #include "io/points/text_table.hpp"
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -33,16 +34,6 @@ std::string read_range(const File& file, std::uint64_t offset, std::uint64_t byt
     return text;
 }
 
-/// Calls `use(line, number)` for every line of the text; stops when it returns false.
-template <class Use>
-void for_each_line(std::string_view text, std::uint64_t number, Use&& use) {
-    for (std::size_t at = 0; at < text.size(); ++number) {
-        const std::size_t end = std::min(text.find('\n', at), text.size());
-        if (!use(text.substr(at, end - at), number)) return;
-        at = end + 1;
-    }
-}
-
 [[noreturn]] void fail(const std::string& file_name, std::uint64_t line, const std::string& what) {
     throw InputError(file_name + ": line " + std::to_string(line) + ": " + what);
 }
@@ -59,7 +50,7 @@ class TextTableFile : public PointFile {
     const PointFileInfo& info() const override { return info_; }
     std::size_t block_count() const override { return index_.blocks.size(); }
     void read_block(std::size_t i, PointBatch& out) const override {
-        read_text_block(file_, index_.blocks[i], i * kTextBlockLines, decoder_, salvage_, out);
+        read_text_block(file_, index_.blocks[i], decoder_, salvage_, out);
     }
 
   private:
@@ -77,15 +68,14 @@ std::vector<double> sample_column(const File& file, const TextIndex& index, std:
     if (index.blocks.empty()) return sample;
     const auto& block = index.blocks.front();
     const std::string text = read_range(file, block.offset, block.bytes);
-    for_each_line(text, block.first_line, [&](std::string_view line, std::uint64_t number) {
-        if (!is_record(line)) return true;
+    for (const auto& [line, number, next, ended] : Lines(text, block.first_line)) {
+        if (!is_record(line)) continue;
         try {
             if (parse_row(line, row, file.path().string(), number) > column) sample.push_back(row[column]);
         } catch (const InputError&) {
             // The block itself will be read later, and complain then.
         }
-        return true;
-    });
+    }
     return sample;
 }
 
@@ -98,7 +88,7 @@ TextIndex index_text(const File& file, std::uint64_t offset, std::uint64_t first
     const std::uint64_t size = file.size();
     std::string buffer;  // always begins at a line
     std::uint64_t at = offset, line_number = first_line;
-    TextIndex::Block block{offset, 0, first_line, 0};
+    TextIndex::Block block{offset, 0, first_line, 0, 0};
     while (at < size && index.records < max_records) {
         const std::uint64_t now = std::min<std::uint64_t>(size - at, std::max(kScanBytes, 2 * buffer.size()));
         buffer = read_range(file, at, now);
@@ -109,22 +99,19 @@ TextIndex index_text(const File& file, std::uint64_t offset, std::uint64_t first
             used = buffer.size() - 1;
         }
         if (last && buffer.back() != '\n') index.ends_with_newline = false, used = buffer.size() - 1;
-        std::size_t position = 0;
-        for_each_line(std::string_view(buffer).substr(0, used + 1), line_number,
-                      [&](std::string_view line, std::uint64_t) {
-                          position += line.size() + 1;
-                          ++line_number;
-                          if (!is_record(line)) return true;
-                          ++block.records;
-                          ++index.records;
-                          index.end = std::min(at + position, size);
-                          if (block.records == kTextBlockLines || index.records == max_records) {
-                              block.bytes = index.end - block.offset;
-                              index.blocks.push_back(block);
-                              block = {index.end, 0, line_number, 0};
-                          }
-                          return index.records < max_records;
-                      });
+        for (const Line& line : Lines(std::string_view(buffer).substr(0, used + 1), line_number)) {
+            ++line_number;
+            if (!is_record(line.text)) continue;
+            ++block.records;
+            ++index.records;
+            index.end = at + line.next;
+            if (block.records == kTextBlockLines || index.records == max_records) {
+                block.bytes = index.end - block.offset;
+                index.blocks.push_back(block);
+                block = {index.end, 0, line_number, 0, index.records};
+            }
+            if (index.records == max_records) break;
+        }
         at += used + 1;
         buffer.clear();
     }
@@ -165,16 +152,16 @@ std::size_t parse_row(std::string_view line, std::span<double> out, const std::s
     }
 }
 
-void read_text_block(const File& file, const TextIndex::Block& block, std::uint64_t first_record,
-                     const TableDecoder& decoder, bool salvage, PointBatch& out) {
+void read_text_block(const File& file, const TextIndex::Block& block, const TableDecoder& decoder,
+                     bool salvage, PointBatch& out) {
     const std::string text = read_range(file, block.offset, block.bytes);
     const std::string name = file.path().string();
     const std::size_t columns = decoder.columns().size();
     std::vector<double> row(columns);
     decoder.begin(out, static_cast<std::size_t>(block.records));
     std::size_t i = 0;
-    for_each_line(text, block.first_line, [&](std::string_view line, std::uint64_t number) {
-        if (!is_record(line)) return true;
+    for (const auto& [line, number, next, ended] : Lines(text, block.first_line)) {
+        if (!is_record(line)) continue;
         try {
             const std::size_t got = parse_row(line, row, name, number);
             if (got != columns)
@@ -187,9 +174,9 @@ void read_text_block(const File& file, const TextIndex::Block& block, std::uint6
             std::fill(row.begin(), row.end(), std::numeric_limits<double>::infinity());
         }
         decoder.decode_row(row, out, i);
-        return ++i < block.records;
-    });
-    decoder.finish(first_record, out);
+        if (++i == block.records) break;
+    }
+    decoder.finish(block.first_record, out);
 }
 
 std::unique_ptr<PointFile> make_text_table_file(File file, TextIndex index, TableDecoder decoder,

@@ -19,6 +19,7 @@ struct TextIndex {
         std::uint64_t offset = 0, bytes = 0;
         std::uint64_t first_line = 0;  ///< in the file, from 1, for messages
         std::uint64_t records = 0;
+        std::uint64_t first_record = 0;  ///< in the table, from 0
     };
     std::vector<Block> blocks;
     std::uint64_t records = 0;
@@ -39,8 +40,8 @@ std::size_t parse_row(std::string_view line, std::span<double> out, const std::s
                       std::uint64_t line_number);
 
 /// Reads one block of the table. Lines with too few numbers are an InputError, or damaged under salvage.
-void read_text_block(const File& file, const TextIndex::Block& block, std::uint64_t first_record,
-                     const TableDecoder& decoder, bool salvage, PointBatch& out);
+void read_text_block(const File& file, const TextIndex::Block& block, const TableDecoder& decoder,
+                     bool salvage, PointBatch& out);
 
 /// A PointFile on such records; completes `info`.
 std::unique_ptr<PointFile> make_text_table_file(File file, TextIndex index, TableDecoder decoder,

@@ -2,6 +2,7 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "core/math_hd.hpp"
+#include "core/text.hpp"
 #include "io/points/text_table.hpp"
 #include "io/trajectory/trajectory_formats.hpp"
 
@@ -33,14 +34,6 @@ const std::array<RoleNames, kPoseRoles> kNames{{
     {"qz", {"qz"}},
     {"qw", {"qw"}},
 }};
-constexpr double kDegree = exact::kPi / 180;
-
-std::string lower(std::string_view text) {
-    std::string out(text);
-    for (char& c : out)
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-    return out;
-}
 
 std::vector<std::string> split(std::string_view line) {
     std::vector<std::string> words;
@@ -72,11 +65,11 @@ void find_role(std::size_t role, const std::vector<std::string>& names, const Tr
                const std::string& where, CsvLayout& layout) {
     const auto given = options.columns.find(std::string(kNames[role].role));
     for (std::size_t c = 0; c < names.size(); ++c) {
-        std::string name = lower(names[c]);
-        double factor = options.angles == TrajectoryOptions::AngleUnit::degrees   ? kDegree
+        std::string name = lower_case(names[c]);
+        double factor = options.angles == TrajectoryOptions::AngleUnit::degrees   ? exact::kRadPerDegree
                         : options.angles == TrajectoryOptions::AngleUnit::radians ? 1.0
                                                                                   : 0.0;
-        if (name.ends_with("_deg")) factor = kDegree;
+        if (name.ends_with("_deg")) factor = exact::kRadPerDegree;
         if (name.ends_with("_rad")) factor = 1.0;
         const bool angle = role >= kRoll && role <= kHeading;
         if (angle && (name.ends_with("_deg") || name.ends_with("_rad"))) name.resize(name.size() - 4);
@@ -86,7 +79,7 @@ void find_role(std::size_t role, const std::vector<std::string>& names, const Tr
                                : std::find(known.begin(), known.end(), name) != known.end();
         if (!match) continue;
         if (const int before = layout.column[role]; before >= 0) {
-            if (lower(names[static_cast<std::size_t>(before)]) == lower(names[c]))
+            if (lower_case(names[static_cast<std::size_t>(before)]) == lower_case(names[c]))
                 throw InputError(where + ": the column \"" + names[c] + "\" is there twice");
             continue;  // the first name found wins
         }
@@ -151,13 +144,8 @@ std::vector<StampedPose> read_csv_poses(const std::filesystem::path& path, const
     const std::string text = read_text_file(path), name = path.string();
     std::optional<CsvLayout> layout;
     std::vector<StampedPose> poses;
-    std::uint64_t number = 0;
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t end = std::min(text.find('\n', at), text.size());
-        std::string line = text.substr(at, end - at);
-        at = end + 1;
-        ++number;
-        while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    for (const auto& [whole_line, number, next, ended] : Lines(text)) {
+        const std::string line(whole_line.substr(0, whole_line.find_last_not_of(" \r") + 1));
         const std::string where = name + ": line " + std::to_string(number);
         if (line.empty() || line[0] == '#') continue;
         if (!layout) {

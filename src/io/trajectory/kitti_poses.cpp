@@ -1,5 +1,6 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "core/text.hpp"
 #include "io/points/text_table.hpp"
 #include "io/trajectory/trajectory_formats.hpp"
 
@@ -14,12 +15,7 @@ std::vector<std::vector<double>> read_numbers(const std::filesystem::path& path,
                                               const char* what) {
     const std::string text = read_text_file(path);
     std::vector<std::vector<double>> rows;
-    std::uint64_t number = 0;
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t end = std::min(text.find('\n', at), text.size());
-        const std::string_view line(text.data() + at, end - at);
-        at = end + 1;
-        ++number;
+    for (const auto& [line, number, next, ended] : Lines(text)) {
         std::vector<double> row(columns);
         const std::size_t got = parse_row(line, row, path.string(), number);
         if (got == 0) continue;
@@ -44,16 +40,10 @@ Pose pose_of(const std::vector<double>& m, const std::string& where) {
 /// "Tr: 12 numbers": camera from sensor.
 std::optional<Pose> read_calibration(const std::filesystem::path& path) {
     const std::string text = read_text_file(path);
-    std::uint64_t number = 0;
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t end = std::min(text.find('\n', at), text.size());
-        std::string_view line(text.data() + at, end - at);
-        at = end + 1;
-        ++number;
+    for (const auto& [line, number, next, ended] : Lines(text)) {
         if (!line.starts_with("Tr:")) continue;
-        line.remove_prefix(3);
         std::vector<double> row(12);
-        if (parse_row(line, row, path.string(), number) != 12)
+        if (parse_row(line.substr(3), row, path.string(), number) != 12)
             throw InputError(path.string() + ": line " + std::to_string(number) +
                              ": expected 12 numbers after Tr:");
         return pose_of(row, path.string() + ": line " + std::to_string(number));

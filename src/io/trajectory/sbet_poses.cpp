@@ -11,9 +11,8 @@ namespace citysplat::io {
 
 namespace {
 
-constexpr double kRadPerDeg = exact::kPi / 180;
 /// Zones are six degrees wide, and stretched to some fifteen in places.
-constexpr double kFarFromZone_rad = 20 * kRadPerDeg;
+constexpr double kFarFromZone_rad = 20 * exact::kRadPerDegree;
 
 }  // namespace
 
@@ -55,9 +54,9 @@ std::vector<StampedPose> read_sbet_poses(const std::filesystem::path& path,
         if (!(std::fabs(v[10]) <= 7)) fail("wander angle", v[10]);
         if (std::fabs(v[2] - projection.central_longitude_rad()) > kFarFromZone_rad)
             throw InputError(path.string() + ": record " + std::to_string(at / kSbetRecordBytes) +
-                             ": longitude " + std::to_string(v[2] / kRadPerDeg) +
+                             ": longitude " + std::to_string(v[2] / exact::kRadPerDegree) +
                              "° is far from EPSG:" + std::to_string(options.epsg) + ", whose middle is " +
-                             std::to_string(projection.central_longitude_rad() / kRadPerDeg) +
+                             std::to_string(projection.central_longitude_rad() / exact::kRadPerDegree) +
                              "°; is --trajectory-epsg right?");
         const auto plane = projection.project(v[1], v[2]);
         const double heading = v[9] - v[10] + projection.convergence_rad(v[1], v[2]);

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "core/text.hpp"
 #include "io/points/text_table.hpp"
 #include "io/trajectory/trajectory_formats.hpp"
 
@@ -30,10 +31,7 @@ Format detect(const std::filesystem::path& path) {
     if (start.empty()) throw InputError(path.string() + ": the trajectory is empty");
     if (start.starts_with(kByteOrderMark)) start.erase(0, kByteOrderMark.size());
     if (looks_binary(start)) return Format::sbet;
-    for (std::size_t at = 0; at < start.size();) {
-        const std::size_t end = std::min(start.find('\n', at), start.size());
-        const std::string_view line(start.data() + at, end - at);
-        at = end + 1;
+    for (const auto& [line, number, next, ended] : Lines(start)) {
         const std::size_t first = line.find_first_not_of(" \t\r");
         if (first == std::string_view::npos || line[first] == '#') continue;
         try {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/words.hpp"
 #include "model/trajectory.hpp"
 
 #include <filesystem>
@@ -15,6 +16,8 @@ namespace citysplat {
 struct TrajectoryOptions {
     enum class Format { automatic, tum, kitti, csv, sbet };
     enum class AngleUnit { from_names, degrees, radians };
+    static constexpr Words<Format, 5> kFormats{{"auto", "tum", "kitti", "csv", "sbet"}};
+    static constexpr Words<AngleUnit, 3> kAngles{{"from-names", "deg", "rad"}};
 
     Format format = Format::automatic;
     /// CSV: unit of angle columns whose name does not end in _deg or _rad.

@@ -21,12 +21,11 @@ const Itinerary::Reach& Itinerary::reach(std::size_t scan) {
     if (found != known_.end()) return found->second;
     // Origins lie between the poses that rays are interpolated from; the metre to spare below is for
     // rounding.
-    trace::TileBox path;
+    Box3d path;
     for (std::uint32_t k = 0; k <= kPoseKeys; ++k) {
         const Vec3d o = pose_of_key(run_, trajectory_, times_[scan], k).translation;
         if (k == 0) path = {o, o};
-        path.min = {std::min(path.min.x, o.x), std::min(path.min.y, o.y), std::min(path.min.z, o.z)};
-        path.max = {std::max(path.max.x, o.x), std::max(path.max.y, o.y), std::max(path.max.z, o.z)};
+        path.grow(o);
     }
     const double range = run_.sensor.max_range_m + 1;
     const auto gap = [](double a_min, double a_max, double b_min, double b_max) {

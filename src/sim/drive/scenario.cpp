@@ -16,10 +16,9 @@ Pose mount_from(const std::vector<double>& lever_m, const std::vector<double>& y
     }
     if (!yaw_pitch_roll_deg.empty()) {
         if (yaw_pitch_roll_deg.size() != 3) throw UsageError(what + ": angles are yaw, pitch and roll");
-        constexpr double kRadPerDeg = exact::kPi / 180;
-        pose.rotation =
-            from_yaw_pitch_roll(yaw_pitch_roll_deg[0] * kRadPerDeg, yaw_pitch_roll_deg[1] * kRadPerDeg,
-                                yaw_pitch_roll_deg[2] * kRadPerDeg);
+        pose.rotation = from_yaw_pitch_roll(yaw_pitch_roll_deg[0] * exact::kRadPerDegree,
+                                            yaw_pitch_roll_deg[1] * exact::kRadPerDegree,
+                                            yaw_pitch_roll_deg[2] * exact::kRadPerDegree);
     }
     return pose;
 }

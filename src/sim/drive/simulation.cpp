@@ -5,6 +5,7 @@
 #include "core/parallel.hpp"
 #include "sim/drive/itinerary.hpp"
 #include "sim/scan/scan_tracer.hpp"
+#include "trace/resident_city.hpp"
 
 #include <tbb/enumerable_thread_specific.h>
 #include <tbb/task_arena.h>
@@ -52,43 +53,42 @@ struct Group {
 
 class Simulation {
   public:
-    Simulation(const TileSource& city, const trace::Tracer& tracer, const SensorRun& run,
-               const Trajectory& trajectory, const SimulationOptions& options, ScanSink& sink)
-        : city_(city),
-          tracer_(tracer),
-          run_(run),
-          trajectory_(trajectory),
+    Simulation(const SimulationJob& job, ScanSink& sink)
+        : run_(job.run),
+          trajectory_(job.trajectory),
           sink_(sink),
-          times_(scan_times(run, trajectory, options.schedule)),
-          cache_(city, tracer, options.cache),
-          itinerary_(city, run, trajectory, times_) {}
+          times_(scan_times(run_, trajectory_, job.options.schedule)),
+          city_(job.city, job.tracer, job.options.cache),
+          itinerary_(job.city, run_, trajectory_, times_) {}
 
     SimulationReport run(const CancelToken& cancel, Progress& progress);
 
   private:
+    /// Counts what the scans of a leg can meet.
+    void look_around(std::size_t first, const Itinerary::Leg& leg);
     Group prepare(std::size_t first, std::size_t count);
     /// All tiles are there: returns are made at once.
-    void trace(Group& group, const trace::TileSet& tiles);
+    void trace_at_once(Group& group, const trace::TileSet& tiles);
     /// One scan, whose tiles come in several sets, front to back; hits are kept between them.
-    void trace_in_passes(Group& group, std::span<const std::uint32_t> tiles, const CancelToken& cancel);
-    void mark_missing(Group& group);
+    struct KeptHits {
+        std::vector<trace::Hit> hits;       ///< if the depth is 1
+        std::vector<trace::HitList> lists;  ///< otherwise
+    };
+    void trace_pass(Group& group, const trace::ResidentCity::Pass& pass, KeptHits& kept);
+    void sort_by_distance(const Group& group, std::vector<std::uint32_t>& tiles) const;
+    void mark_missing(Group& group, std::span<const std::uint32_t> tiles);
     void conclude(Group& group);
-    std::vector<std::vector<std::uint32_t>> split_by_budget(const Group& group,
-                                                            std::span<const std::uint32_t> tiles) const;
 
-    const TileSource& city_;
-    const trace::Tracer& tracer_;
     const SensorRun& run_;
     const Trajectory& trajectory_;
     ScanSink& sink_;
     std::vector<double> times_;
-    trace::TileCache cache_;
+    trace::ResidentCity city_;
     Itinerary itinerary_;
     std::vector<Firing> pattern_;  ///< of a sensor that repeats it
     tbb::enumerable_thread_specific<RayBatch> batches_;
     std::vector<std::vector<Return>> spare_;  ///< of scans that are done
-    std::vector<trace::TileBox> missing_;
-    std::vector<bool> seen_ = std::vector<bool>(city_.tiles().size(), false);
+    std::vector<bool> seen_ = std::vector<bool>(city_.source().tiles().size(), false);
     SimulationReport report_;
     Hasher digest_;
 };
@@ -101,42 +101,41 @@ std::size_t scans_per_group() {
 SimulationReport Simulation::run(const CancelToken& cancel, Progress& progress) {
     const auto begin = std::chrono::steady_clock::now();
     Progress::Stage stage(progress, "simulate", times_.size(), "scans");
+    const auto bytes = [this](std::uint32_t tile) { return city_.bytes(tile); };
     for (std::size_t first = 0; first < times_.size();) {
         cancel.check();
-        const Itinerary::Leg leg = itinerary_.leg(first, scans_per_group(), cache_.budget_bytes(),
-                                                  [this](std::uint32_t tile) { return cache_.bytes(tile); });
-        for (const std::uint32_t tile : leg.tiles) seen_[tile] = true;
-        for (std::size_t i = 0; i < leg.scans; ++i) {
-            const Itinerary::Reach& reach = itinerary_.reach(first + i);
-            report_.scans_outside += reach.tiles.empty();
-            report_.nearest_tile_m = std::min(report_.nearest_tile_m, reach.nearest_m);
-        }
+        Itinerary::Leg leg = itinerary_.leg(first, scans_per_group(), city_.budget_bytes(), bytes);
+        look_around(first, leg);
         Group group = prepare(first, leg.scans);
-        if (leg.fits) {
-            trace::TileCache::Acquired acquired = cache_.acquire(leg.tiles);
-            for (const std::uint32_t tile : acquired.missing)
-                missing_.push_back({city_.tiles()[tile].min, city_.tiles()[tile].max});
-            const trace::TileSetPtr set = tracer_.bind(acquired.tiles);
-            acquired.tiles.clear();
-            cache_.plan(itinerary_.upcoming(first + leg.scans, cache_.budget_bytes(),
-                                            [this](std::uint32_t tile) { return cache_.bytes(tile); }));
-            trace(group, *set);
-            report_.passes += leg.scans;
-        } else {
-            trace_in_passes(group, leg.tiles, cancel);
-        }
-        mark_missing(group);
+        if (!leg.fits) sort_by_distance(group, leg.tiles);
+        KeptHits kept;
+        const std::uint64_t passes_before = city_.passes();
+        const auto missing = city_.visit(leg.tiles, cancel, [&](const trace::ResidentCity::Pass& pass) {
+            if (!pass.only) return trace_pass(group, pass, kept);
+            city_.prefetch(itinerary_.upcoming(first + leg.scans, city_.budget_bytes(), bytes));
+            trace_at_once(group, pass.tiles);
+        });
+        report_.passes += leg.fits ? leg.scans : city_.passes() - passes_before;
+        mark_missing(group, missing);
         conclude(group);
-        missing_.clear();
         first += leg.scans;
         stage.advance(leg.scans);
     }
     report_.scans = times_.size();
     report_.tiles_in_reach = static_cast<std::uint64_t>(std::count(seen_.begin(), seen_.end(), true));
-    report_.cache = cache_.statistics();
+    report_.cache = city_.statistics();
     report_.digest = digest_.finish();
     report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return report_;
+}
+
+void Simulation::look_around(std::size_t first, const Itinerary::Leg& leg) {
+    for (const std::uint32_t tile : leg.tiles) seen_[tile] = true;
+    for (std::size_t i = 0; i < leg.scans; ++i) {
+        const Itinerary::Reach& reach = itinerary_.reach(first + i);
+        report_.scans_outside += reach.tiles.empty();
+        report_.nearest_tile_m = std::min(report_.nearest_tile_m, reach.nearest_m);
+    }
 }
 
 Group Simulation::prepare(std::size_t first, std::size_t count) {
@@ -175,82 +174,60 @@ void for_each_batch(const Group& group, std::size_t batch, F f) {
     });
 }
 
-void Simulation::trace(Group& group, const trace::TileSet& tiles) {
-    for_each_batch(group, tracer_.batch_rays(), [&](std::size_t s, std::size_t first, std::size_t count) {
+void Simulation::trace_at_once(Group& group, const trace::TileSet& tiles) {
+    const trace::Tracer& tracer = city_.tracer();
+    for_each_batch(group, tracer.batch_rays(), [&](std::size_t s, std::size_t first, std::size_t count) {
         const ScanView view = group.rays[s].view();
-        trace_scan(tracer_, tiles, {view, first, count}, batches_.local(), group.scans[s].returns);
+        trace_scan(tracer, tiles, {view, first, count}, batches_.local(), group.scans[s].returns);
     });
 }
 
-std::vector<std::vector<std::uint32_t>> Simulation::split_by_budget(
-    const Group& group, std::span<const std::uint32_t> tiles) const {
+void Simulation::sort_by_distance(const Group& group, std::vector<std::uint32_t>& tiles) const {
     const Vec3d origin = group.rays[0].world_from_sensor().translation;
     std::vector<std::pair<double, std::uint32_t>> by_distance;
     for (const std::uint32_t tile : tiles) {
-        const TileEntry& entry = city_.tiles()[tile];
-        if (cache_.bytes(tile) > cache_.budget_bytes())
-            throw UsageError("tile " + entry.key.text() + " alone takes " + format_bytes(cache_.bytes(tile)) +
-                             "; raise --resident (now " + format_bytes(cache_.budget_bytes()) + ")");
+        const TileEntry& entry = city_.source().tiles()[tile];
         by_distance.emplace_back(trace::distance_to_box(origin, {entry.min, entry.max}), tile);
     }
     std::sort(by_distance.begin(), by_distance.end());
-    // Half of the budget for the pass, the other half for the prefetch of the next.
-    std::vector<std::vector<std::uint32_t>> passes;
-    std::uint64_t used = 0;
-    for (const auto& [distance, tile] : by_distance) {
-        if (passes.empty() || used + cache_.bytes(tile) > cache_.budget_bytes() / 2) {
-            passes.emplace_back();
-            used = 0;
-        }
-        passes.back().push_back(tile);
-        used += cache_.bytes(tile);
-    }
-    return passes;
+    for (std::size_t i = 0; i < tiles.size(); ++i) tiles[i] = by_distance[i].second;
 }
 
-void Simulation::trace_in_passes(Group& group, std::span<const std::uint32_t> tiles,
-                                 const CancelToken& cancel) {
-    const auto passes = split_by_budget(group, tiles);
+void Simulation::trace_pass(Group& group, const trace::ResidentCity::Pass& pass, KeptHits& kept) {
+    const trace::Tracer& tracer = city_.tracer();
     const ScanView view = group.rays[0].view();
     const ReturnModel& model = view.model;
-    std::vector<trace::Hit> hits(model.depth > 1 ? 0 : view.firings.count);
-    std::vector<trace::HitList> lists(model.depth > 1 ? view.firings.count : 0);
+    if (model.depth > 1)
+        kept.lists.resize(view.firings.count);
+    else
+        kept.hits.resize(view.firings.count);
     const auto part = [](auto& all, std::size_t first, std::size_t count) {
         return all.empty() ? std::span(all) : std::span(all).subspan(first, count);
     };
-    for (std::size_t p = 0; p < passes.size(); ++p) {
-        cancel.check();
-        trace::TileCache::Acquired acquired = cache_.acquire(passes[p]);
-        for (const std::uint32_t tile : acquired.missing)
-            missing_.push_back({city_.tiles()[tile].min, city_.tiles()[tile].max});
-        const trace::TileSetPtr set = tracer_.bind(acquired.tiles);
-        acquired.tiles.clear();
-        if (p + 1 < passes.size()) cache_.plan(passes[p + 1]);
-        for_each_batch(group, tracer_.batch_rays(), [&](std::size_t, std::size_t first, std::size_t count) {
-            RayBatch& batch = batches_.local();
-            batch.generate(view, first, count);
-            const auto batch_hits = part(hits, first, count);
-            const auto batch_lists = part(lists, first, count);
-            if (model.depth > 1)
-                tracer_.nearest(*set, batch.rays(), model.depth, model.gap_m, batch_lists);
-            else
-                tracer_.closest(*set, batch.rays(), batch_hits);
-            if (p + 1 == passes.size())
-                batch.make_returns(view, batch_hits, batch_lists, group.scans[0].returns);
-        });
-    }
-    report_.passes += passes.size();
+    for_each_batch(group, tracer.batch_rays(), [&](std::size_t, std::size_t first, std::size_t count) {
+        RayBatch& batch = batches_.local();
+        batch.generate(view, first, count);
+        const auto hits = part(kept.hits, first, count);
+        const auto lists = part(kept.lists, first, count);
+        if (model.depth > 1)
+            tracer.nearest(pass.tiles, batch.rays(), model.depth, model.gap_m, lists);
+        else
+            tracer.closest(pass.tiles, batch.rays(), hits);
+        if (pass.last) batch.make_returns(view, hits, lists, group.scans[0].returns);
+    });
 }
 
-void Simulation::mark_missing(Group& group) {
-    if (missing_.empty()) return;
-    for_each_batch(group, tracer_.batch_rays(), [&](std::size_t s, std::size_t first, std::size_t count) {
+void Simulation::mark_missing(Group& group, std::span<const std::uint32_t> tiles) {
+    if (tiles.empty()) return;
+    const std::size_t batch_rays = city_.tracer().batch_rays();
+    for_each_batch(group, batch_rays, [&](std::size_t s, std::size_t first, std::size_t count) {
         RayBatch& batch = batches_.local();
         batch.generate(group.rays[s].view(), first, count);
         for (std::size_t i = 0; i < count; ++i) {
             Return& r = group.scans[s].returns[batch.firings()[i].ray];
-            for (const trace::TileBox& box : missing_) {
-                const double entry = trace::entry_distance(batch.rays()[i], box);
+            for (const std::uint32_t tile : tiles) {
+                const TileEntry& e = city_.source().tiles()[tile];
+                const double entry = trace::entry_distance(batch.rays()[i], {e.min, e.max});
                 if (entry >= 0 && (r.status == RayStatus::none || entry < static_cast<double>(r.range_m)))
                     r.status = RayStatus::missing;
             }
@@ -295,10 +272,9 @@ void Simulation::conclude(Group& group) {
 
 }  // namespace
 
-SimulationReport simulate(const TileSource& city, const trace::Tracer& tracer, const SensorRun& run,
-                          const Trajectory& trajectory, const SimulationOptions& options, ScanSink& sink,
-                          const CancelToken& cancel, Progress& progress) {
-    return Simulation(city, tracer, run, trajectory, options, sink).run(cancel, progress);
+SimulationReport simulate(const SimulationJob& job, ScanSink& sink, const CancelToken& cancel,
+                          Progress& progress) {
+    return Simulation(job, sink).run(cancel, progress);
 }
 
 std::vector<std::string> warnings_of(const SimulationReport& report, const Sensor& sensor) {

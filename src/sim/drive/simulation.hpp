@@ -44,11 +44,17 @@ struct SimulationReport {
 /// Times at which scans begin. Throws UsageError when there is none, or more than kMostScans.
 std::vector<double> scan_times(const SensorRun& run, const Trajectory& trajectory, const Schedule& schedule);
 
-/// Drives one sensor along the trajectory through the city. The returns depend on (city, run, trajectory,
-/// schedule) alone: not on threads, budget, prefetching or the tracer's instruction set.
-SimulationReport simulate(const TileSource& city, const trace::Tracer& tracer, const SensorRun& run,
-                          const Trajectory& trajectory, const SimulationOptions& options, ScanSink& sink,
-                          const CancelToken& cancel, Progress& progress);
+/// One sensor on its way through a city. The returns depend on these alone: not on threads, prefetching or
+/// the tracer's instruction set, nor on the budget.
+struct SimulationJob {
+    const TileSource& city;
+    const trace::Tracer& tracer;
+    const SensorRun& run;
+    const Trajectory& trajectory;
+    SimulationOptions options{};
+};
+SimulationReport simulate(const SimulationJob& job, ScanSink& sink, const CancelToken& cancel,
+                          Progress& progress);
 
 /// What a user should hear about a run that went through: nothing met, or most of it outside the city.
 std::vector<std::string> warnings_of(const SimulationReport& report, const Sensor& sensor);

@@ -1,19 +1,16 @@
 #include "sim/output/scan_format.hpp"
 
-#include "core/math_hd.hpp"
-#include "sim/output/scan_record.hpp"
+#include "sim/output/scan_fields.hpp"
 
-#include <algorithm>
 #include <charconv>
-#include <cstdio>
 
 namespace citysplat::sim {
 
-void CloudSummary::add(Vec3d p) {
-    if (points++ == 0) min = max = p;
-    min = {std::min(min.x, p.x), std::min(min.y, p.y), std::min(min.z, p.z)};
-    max = {std::max(max.x, p.x), std::max(max.y, p.y), std::max(max.z, p.z)};
-}
+namespace {
+
+using io::CloudSummary;
+using io::Field;
+using io::put;
 
 Vec3d position_in(const CloudLayout& layout, const Scan& scan, const Return& r) {
     if (!layout.sensor_frame) return r.position;
@@ -21,174 +18,134 @@ Vec3d position_in(const CloudLayout& layout, const Scan& scan, const Return& r) 
     return rotate(conjugate(pose.rotation), r.position - pose.translation);
 }
 
-void put_return(std::byte*& at, std::uint32_t ray, const Return& r) {
-    put(at, r.range_m);
-    put(at, r.time_s);
-    put(at, r.normal);
-    put(at, r.status == RayStatus::none
-                ? 0.0f
-                : static_cast<float>(exact::acos(static_cast<double>(r.cosine)) * (180 / exact::kPi)));
-    put(at, ray);
-    put(at, static_cast<std::uint32_t>(r.splat_id >> 32));
-    put(at, static_cast<std::uint32_t>(r.splat_id));
-    put(at, r.beam);
-    put(at, r.label);
-    put(at, r.hits);
-    put(at, r.status);
-}
-
-namespace {
-
-/// Makes room for the records of a scan and lets `record` fill one after the other.
-template <class F>
-void append_records(const Scan& scan, const CloudLayout& layout, std::size_t record_bytes,
-                    std::vector<std::byte>& out, CloudSummary& summary, F record) {
-    const std::size_t before = out.size();
-    out.resize(before + scan.returns.size() * record_bytes);
-    std::byte* at = out.data() + before;
-    for_each_point(scan, layout, [&](std::uint32_t ray, const Return& r, Vec3d p) {
-        record(at, ray, r, p);
-        summary.add(p);
-    });
-    out.resize(static_cast<std::size_t>(at - out.data()));
-}
-
-/// x y z as double, time, intensity and the shared record.
-constexpr std::size_t kCloudRecordBytes = 3 * 8 + 8 + 2 + kReturnBytes;
-
-void append_cloud(const Scan& scan, const CloudLayout& layout, std::vector<std::byte>& out,
-                  CloudSummary& summary) {
-    append_records(scan, layout, kCloudRecordBytes, out, summary,
-                   [&](std::byte*& at, std::uint32_t ray, const Return& r, Vec3d p) {
-                       put(at, p);
-                       put(at, scan.time_s + static_cast<double>(r.time_s));
-                       put(at, r.intensity);
-                       put_return(at, ray, r);
-                   });
-}
-
-const char* ply_type(FieldType type) {
-    switch (type) {
-        case FieldType::u8:
-            return "uchar";
-        case FieldType::u16:
-            return "ushort";
-        case FieldType::u32:
-            return "uint";
-        case FieldType::f32:
-            return "float";
-        default:
-            return "double";
-    }
-}
-
-std::string fixed_width(std::uint64_t n) {
-    char text[24];
-    std::snprintf(text, sizeof text, "%012llu", static_cast<unsigned long long>(n));
-    return text;
-}
-
-class PlyFormat final : public ScanFormat {
+/// A format from what its records are: their largest size, and put(), which appends one and returns the
+/// position as a reader will see it.
+template <class Record>
+class FormatOf final : public ScanFormat {
   public:
-    std::string_view extension() const override { return ".ply"; }
+    std::string_view extension() const override { return Record::kExtension; }
     std::string header(const CloudLayout& layout, const CloudSummary& summary) const override {
-        std::string out = "ply\nformat binary_little_endian 1.0\ncomment citysplat scan, " +
-                          std::string(layout.sensor_frame ? "sensor" : "world") + " frame\nelement vertex " +
-                          fixed_width(summary.points) +
-                          "\nproperty double x\nproperty double y\nproperty double z\n"
-                          "property double gps_time\nproperty ushort intensity\n";
-        for (const Field& f : kReturnFields)
-            out += "property " + std::string(ply_type(f.type)) + " " + f.name + "\n";
-        return out + "end_header\n";
+        return Record::header(layout, summary);
     }
     void append(const Scan& scan, const CloudLayout& layout, std::vector<std::byte>& out,
                 CloudSummary& summary) const override {
-        append_cloud(scan, layout, out, summary);
-    }
-};
-
-class PcdFormat final : public ScanFormat {
-  public:
-    std::string_view extension() const override { return ".pcd"; }
-    std::string header(const CloudLayout&, const CloudSummary& summary) const override {
-        std::string fields = "FIELDS x y z gps_time intensity", sizes = "SIZE 8 8 8 8 2",
-                    types = "TYPE F F F F U", counts = "COUNT 1 1 1 1 1";
-        for (const Field& f : kReturnFields) {
-            fields += std::string(" ") + f.name;
-            sizes += f.type == FieldType::u8 ? " 1" : f.type == FieldType::u16 ? " 2" : " 4";
-            types += f.type == FieldType::f32 ? " F" : " U";
-            counts += " 1";
+        const std::size_t before = out.size();
+        out.resize(before + scan.returns.size() * Record::kMostBytes);
+        std::byte* at = out.data() + before;
+        for (std::uint32_t ray = 0; ray < scan.returns.size(); ++ray) {
+            const Return& r = scan.returns[ray];
+            if (layout.keep_all || r.status == RayStatus::hit)
+                summary.add(Record::put(at, {scan, ray, r, position_in(layout, scan, r)}, layout));
         }
-        return "# .PCD v0.7 - Point Cloud Data file format\nVERSION 0.7\n" + fields + "\n" + sizes + "\n" +
-               types + "\n" + counts + "\nWIDTH " + fixed_width(summary.points) +
-               "\nHEIGHT 1\nVIEWPOINT 0 0 0 1 0 0 0\nPOINTS " + fixed_width(summary.points) +
-               "\nDATA binary\n";
-    }
-    void append(const Scan& scan, const CloudLayout& layout, std::vector<std::byte>& out,
-                CloudSummary& summary) const override {
-        append_cloud(scan, layout, out, summary);
+        out.resize(static_cast<std::size_t>(at - out.data()));
     }
 };
 
-class KittiFormat final : public ScanFormat {
-  public:
-    std::string_view extension() const override { return ".bin"; }
-    std::string header(const CloudLayout&, const CloudSummary&) const override { return {}; }
-    void append(const Scan& scan, const CloudLayout& layout, std::vector<std::byte>& out,
-                CloudSummary& summary) const override {
-        append_records(scan, layout, 16, out, summary,
-                       [](std::byte*& at, std::uint32_t, const Return& r, Vec3d p) {
-                           put(at, vec_cast<float>(p));
-                           put(at, static_cast<float>(r.intensity) * (1.0f / 65535.0f));
-                       });
+struct LasRecord {
+    static constexpr std::string_view kExtension = ".las";
+    static constexpr std::size_t kMostBytes = io::kLasPointBytes + kReturnFields.kBytes;
+    static std::string header(const CloudLayout& layout, const CloudSummary& summary) {
+        static constexpr auto kFields = kReturnFields.fields();
+        return io::las_header({kFields, {layout.offset_m}, layout.crs, "simulation"}, summary);
+    }
+    static Vec3d put(std::byte*& at, const ReturnPoint& p, const CloudLayout& layout) {
+        const io::LasGrid grid{layout.offset_m};
+        io::LasPoint point;
+        point.place = grid.steps(p.position);
+        point.intensity = p.r.intensity;
+        point.label = p.r.label;
+        point.source = p.r.beam;
+        point.gps_time = p.gps_time();
+        io::put_las_point(at, point);
+        kReturnFields.put(at, p);
+        return grid.metres(point.place);
     }
 };
 
-class KittiLabelFormat final : public ScanFormat {
-  public:
-    std::string_view extension() const override { return ".label"; }
-    std::string header(const CloudLayout&, const CloudSummary&) const override { return {}; }
-    void append(const Scan& scan, const CloudLayout& layout, std::vector<std::byte>& out,
-                CloudSummary& summary) const override {
-        append_records(scan, layout, 4, out, summary,
-                       [](std::byte*& at, std::uint32_t, const Return& r, Vec3d) {
-                           put(at, static_cast<std::uint32_t>(r.label));
-                       });
+/// What PLY and PCD share.
+struct TableRecord {
+    static constexpr std::size_t kMostBytes = kPlaceFields.kBytes + kReturnFields.kBytes;
+    static std::vector<Field> fields() {
+        constexpr auto kPlace = kPlaceFields.fields();
+        constexpr auto kRest = kReturnFields.fields();
+        std::vector<Field> all(kPlace.begin(), kPlace.end());
+        all.insert(all.end(), kRest.begin(), kRest.end());
+        return all;
+    }
+    static Vec3d put(std::byte*& at, const ReturnPoint& p, const CloudLayout&) {
+        kPlaceFields.put(at, p);
+        kReturnFields.put(at, p);
+        return p.position;
     }
 };
 
-class XyzFormat final : public ScanFormat {
-  public:
-    std::string_view extension() const override { return ".xyz"; }
-    std::string header(const CloudLayout&, const CloudSummary&) const override {
-        return "x y z intensity label\n";
+struct PlyRecord : TableRecord {
+    static constexpr std::string_view kExtension = ".ply";
+    static std::string header(const CloudLayout& layout, const CloudSummary& summary) {
+        const std::string comment =
+            std::string("citysplat scan, ") + (layout.sensor_frame ? "sensor" : "world") + " frame";
+        return io::ply_header(fields(), summary.points, std::span(&comment, 1));
     }
-    void append(const Scan& scan, const CloudLayout& layout, std::vector<std::byte>& out,
-                CloudSummary& summary) const override {
-        constexpr std::size_t kLongestLine = 112;
-        append_records(scan, layout, kLongestLine, out, summary,
-                       [](std::byte*& at, std::uint32_t, const Return& r, Vec3d p) {
-                           char* c = reinterpret_cast<char*>(at);
-                           char* end = c + kLongestLine;
-                           for (const double v : {p.x, p.y, p.z}) {
-                               c = std::to_chars(c, end, v, std::chars_format::fixed, 4).ptr;
-                               *c++ = ' ';
-                           }
-                           c = std::to_chars(c, end, r.intensity).ptr;
-                           *c++ = ' ';
-                           c = std::to_chars(c, end, r.label).ptr;
-                           *c++ = '\n';
-                           at = reinterpret_cast<std::byte*>(c);
-                       });
+};
+
+struct PcdRecord : TableRecord {
+    static constexpr std::string_view kExtension = ".pcd";
+    static std::string header(const CloudLayout&, const CloudSummary& summary) {
+        return io::pcd_header(fields(), summary.points);
+    }
+};
+
+struct KittiRecord {
+    static constexpr std::string_view kExtension = ".bin";
+    static constexpr std::size_t kMostBytes = 16;
+    static std::string header(const CloudLayout&, const CloudSummary&) { return {}; }
+    static Vec3d put(std::byte*& at, const ReturnPoint& p, const CloudLayout&) {
+        io::put(at, vec_cast<float>(p.position));
+        io::put(at, static_cast<float>(p.r.intensity) * (1.0f / 65535.0f));
+        return p.position;
+    }
+};
+
+struct KittiLabelRecord {
+    static constexpr std::string_view kExtension = ".label";
+    static constexpr std::size_t kMostBytes = 4;
+    static std::string header(const CloudLayout&, const CloudSummary&) { return {}; }
+    static Vec3d put(std::byte*& at, const ReturnPoint& p, const CloudLayout&) {
+        io::put(at, static_cast<std::uint32_t>(p.r.label));
+        return p.position;
+    }
+};
+
+struct XyzRecord {
+    static constexpr std::string_view kExtension = ".xyz";
+    static constexpr std::size_t kMostBytes = 112;
+    static std::string header(const CloudLayout&, const CloudSummary&) { return "x y z intensity label\n"; }
+    static Vec3d put(std::byte*& at, const ReturnPoint& p, const CloudLayout&) {
+        char* c = reinterpret_cast<char*>(at);
+        char* end = c + kMostBytes;
+        for (const double v : {p.position.x, p.position.y, p.position.z}) {
+            c = std::to_chars(c, end, v, std::chars_format::fixed, 4).ptr;
+            *c++ = ' ';
+        }
+        c = std::to_chars(c, end, p.r.intensity).ptr;
+        *c++ = ' ';
+        c = std::to_chars(c, end, p.r.label).ptr;
+        *c++ = '\n';
+        at = reinterpret_cast<std::byte*>(c);
+        return p.position;
     }
 };
 
 }  // namespace
 
-std::unique_ptr<ScanFormat> make_ply_format() { return std::make_unique<PlyFormat>(); }
-std::unique_ptr<ScanFormat> make_pcd_format() { return std::make_unique<PcdFormat>(); }
-std::unique_ptr<ScanFormat> make_kitti_format() { return std::make_unique<KittiFormat>(); }
-std::unique_ptr<ScanFormat> make_kitti_label_format() { return std::make_unique<KittiLabelFormat>(); }
-std::unique_ptr<ScanFormat> make_xyz_format() { return std::make_unique<XyzFormat>(); }
+std::unique_ptr<ScanFormat> make_scan_format(std::string_view name) {
+    if (name == "las") return std::make_unique<FormatOf<LasRecord>>();
+    if (name == "ply") return std::make_unique<FormatOf<PlyRecord>>();
+    if (name == "pcd") return std::make_unique<FormatOf<PcdRecord>>();
+    if (name == "kitti") return std::make_unique<FormatOf<KittiRecord>>();
+    if (name == "kitti labels") return std::make_unique<FormatOf<KittiLabelRecord>>();
+    if (name == "xyz") return std::make_unique<FormatOf<XyzRecord>>();
+    return nullptr;
+}
 
 }  // namespace citysplat::sim

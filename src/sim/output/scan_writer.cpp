@@ -11,11 +11,7 @@ namespace citysplat::sim {
 namespace {
 
 std::unique_ptr<ScanFormat> format_named(const std::string& name) {
-    if (name == "las" || name == "laz") return make_las_format();
-    if (name == "ply") return make_ply_format();
-    if (name == "pcd") return make_pcd_format();
-    if (name == "kitti") return make_kitti_format();
-    if (name == "xyz") return make_xyz_format();
+    if (auto format = make_scan_format(name == "laz" ? "las" : name)) return format;
     throw UsageError("format \"" + name + "\" is not one of las, laz, ply, pcd, kitti, xyz");
 }
 
@@ -64,7 +60,8 @@ ScanWriter::ScanWriter(const ScanWriterOptions& options)
         parts_.push_back({format_named(options.format),
                           make_directory(options.directory / (kitti ? "velodyne" : "scans"))});
         if (kitti)
-            parts_.push_back({make_kitti_label_format(), make_directory(options.directory / "labels")});
+            parts_.push_back(
+                {make_scan_format("kitti labels"), make_directory(options.directory / "labels")});
     }
     if (options.accumulate) {
         cloud_format_ = format_named(kitti ? "ply" : options.format);
@@ -87,7 +84,7 @@ void ScanWriter::consume(const Scan& scan) {
 void ScanWriter::write_file(const Part& part, const Scan& scan) {
     CloudLayout layout = layout_;
     if (!layout.sensor_frame) layout.offset_m = whole_metres(scan.world_from_sensor.translation);
-    CloudSummary summary;
+    io::CloudSummary summary;
     std::vector<std::byte> records;
     part.format->append(scan, layout, records, summary);
     OutputFile file(part.directory / (scan_name(scan.index) + std::string(part.format->extension())));

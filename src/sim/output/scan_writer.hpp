@@ -66,7 +66,7 @@ class ScanWriter final : public ScanSink {
     std::unique_ptr<ScanFormat> cloud_format_;
     std::optional<OutputFile> cloud_, poses_, times_, calib_;
     std::optional<CloudLayout> cloud_layout_;
-    CloudSummary cloud_summary_;
+    io::CloudSummary cloud_summary_;
     std::atomic<std::uint64_t> bytes_{0};
 };
 

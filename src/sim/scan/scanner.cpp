@@ -54,7 +54,7 @@ ReturnModel return_model(const SensorRun& run) {
     model.intensity = run.sensor.intensity;
     model.drop_probability = drop.probability;
     model.min_cosine =
-        drop.max_incidence_deg >= 90 ? 0 : exact::cos(drop.max_incidence_deg * (exact::kPi / 180));
+        drop.max_incidence_deg >= 90 ? 0 : exact::cos(drop.max_incidence_deg * exact::kRadPerDegree);
     model.depth = std::clamp(run.hits, 1u, static_cast<std::uint32_t>(trace::kMaxHits));
     model.gap_m = run.gap_m;
     model.noise = run.noise ? 1 : 0;

@@ -4,6 +4,7 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "core/number_range.hpp"
+#include "core/text.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -19,10 +20,7 @@ std::vector<std::string_view> split(std::string_view line) {
     std::vector<std::string_view> fields;
     while (true) {
         const std::size_t comma = line.find(',');
-        std::string_view field = line.substr(0, comma);
-        while (!field.empty() && field.front() == ' ') field.remove_prefix(1);
-        while (!field.empty() && (field.back() == ' ' || field.back() == '\r')) field.remove_suffix(1);
-        fields.push_back(field);
+        fields.push_back(trimmed(line.substr(0, comma)));
         if (comma == std::string_view::npos) return fields;
         line.remove_prefix(comma + 1);
     }
@@ -104,27 +102,24 @@ RayTable read_ray_table(const std::filesystem::path& path, double scan_hz) {
     ScanCutter scans(scan_hz, path.string());
     std::optional<Columns> columns;
     double last_s = 0;
-    std::size_t line_number = 0, rays = 0;
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t end = std::min(text.find('\n', at), text.size());
-        const std::string_view line(text.data() + at, end - at);
-        at = end + 1;
-        ++line_number;
+    std::size_t rays = 0;
+    for (const Line& at : Lines(text)) {
+        const std::string_view line = at.text;
         if (line.empty() || line[0] == '#' || line[0] == '\r') continue;
         if (!columns) {
             columns.emplace(split(line), path.string());
             continue;
         }
-        const Row row(line, path.string() + ": line " + std::to_string(line_number));
+        const Row row(line, path.string() + ": line " + std::to_string(at.number));
         const double time_s = row.number(columns->time, kTime_s);
         if (time_s < last_s) row.fail("times must ascend from 0");
         last_s = time_s;
         const double beam = columns->beam == Columns::kNone ? 0 : row.number(columns->beam, kBeam);
         if (beam != std::floor(beam)) row.fail("a beam is a whole number from 0 to 65535");
-        constexpr double kRadPerDeg = exact::kPi / 180;
-        scans.add(time_s, {direction_of(row.number(columns->azimuth, kAzimuth_deg) * kRadPerDeg,
-                                        row.number(columns->elevation, kElevation_deg) * kRadPerDeg),
-                           0, 0, static_cast<std::uint32_t>(beam)});
+        scans.add(time_s,
+                  {direction_of(row.number(columns->azimuth, kAzimuth_deg) * exact::kRadPerDegree,
+                                row.number(columns->elevation, kElevation_deg) * exact::kRadPerDegree),
+                   0, 0, static_cast<std::uint32_t>(beam)});
         ++rays;
     }
     if (rays == 0) throw InputError(path.string() + ": no rays in this table");

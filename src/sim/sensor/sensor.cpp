@@ -3,6 +3,7 @@
 #include "core/embedded.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "core/text.hpp"
 #include "core/toml_section.hpp"
 #include "sim/sensor/ray_table.hpp"
 
@@ -17,7 +18,6 @@ namespace citysplat::sim {
 
 namespace {
 
-constexpr double kRadPerDeg = exact::kPi / 180;
 constexpr std::uint64_t kMostBeams = 65535, kMostRaysPerScan = 100'000'000;
 
 /// What no sensor exceeds.
@@ -70,7 +70,8 @@ std::vector<Beam> read_beams(Section beams) {
     beams.finish();
     std::vector<Beam> result;
     for (std::size_t i = 0; i < elevations.size(); ++i)
-        result.push_back({elevations[i] * kRadPerDeg, azimuths[i] * kRadPerDeg, times[i] * 1e-6});
+        result.push_back(
+            {elevations[i] * exact::kRadPerDegree, azimuths[i] * exact::kRadPerDegree, times[i] * 1e-6});
     return result;
 }
 
@@ -95,8 +96,9 @@ SpinningHead read_spinning(Section& root) {
     const auto columns =
         static_cast<std::uint32_t>(std::floor((to_deg - from_deg) / step_deg + 1e-6)) + (full ? 0 : 1);
     check_rays(static_cast<double>(head.beams.size()) * columns, root.where());
-    head.pattern = {static_cast<std::uint32_t>(head.beams.size()), columns, sign * from_deg * kRadPerDeg,
-                    sign * step_deg * kRadPerDeg, 1 / (rate_hz * per_turn)};
+    head.pattern = {static_cast<std::uint32_t>(head.beams.size()), columns,
+                    sign * from_deg * exact::kRadPerDegree, sign * step_deg * exact::kRadPerDegree,
+                    1 / (rate_hz * per_turn)};
     for (const Beam& beam : head.beams)
         if (beam.time_s < 0 || beam.time_s > head.pattern.column_time_s)
             throw ConfigError(root.where() + ": [beams]: a time_us is not within the " +
@@ -112,9 +114,9 @@ RosettePattern read_rosette(Section& root, double scan_hz) {
                      1 / pulses,
                      s.number("first_hz", kMirrorRate_hz),
                      s.number("second_hz", kMirrorRate_hz),
-                     s.number("horizontal_deg", kFieldOfView_deg) * kRadPerDeg / 2,
-                     s.number("vertical_deg", kFieldOfView_deg) * kRadPerDeg / 2,
-                     s.number("line_spacing_deg", ranges::kAngle_deg, 0.0) * kRadPerDeg};
+                     s.number("horizontal_deg", kFieldOfView_deg) * exact::kRadPerDegree / 2,
+                     s.number("vertical_deg", kFieldOfView_deg) * exact::kRadPerDegree / 2,
+                     s.number("line_spacing_deg", ranges::kAngle_deg, 0.0) * exact::kRadPerDegree};
     s.finish();
     return p;
 }
@@ -127,9 +129,9 @@ NoddingPattern read_nodding(Section& root, double scan_hz) {
                      1 / pulses,
                      s.number("turn_hz", kMirrorRate_hz),
                      s.number("nod_hz", kMirrorRate_hz),
-                     s.number("low_deg", kElevation_deg) * kRadPerDeg,
-                     s.number("high_deg", kElevation_deg) * kRadPerDeg,
-                     s.number("line_spacing_deg", ranges::kAngle_deg, 0.0) * kRadPerDeg};
+                     s.number("low_deg", kElevation_deg) * exact::kRadPerDegree,
+                     s.number("high_deg", kElevation_deg) * exact::kRadPerDegree,
+                     s.number("line_spacing_deg", ranges::kAngle_deg, 0.0) * exact::kRadPerDegree};
     s.finish();
     return p;
 }
@@ -137,7 +139,7 @@ NoddingPattern read_nodding(Section& root, double scan_hz) {
 PinholePattern read_pinhole(Section& root) {
     Section s = root.section("pinhole");
     const auto tangent = [&](std::string_view key) {
-        const exact::SinCos half = exact::sin_cos(s.number(key, kCameraView_deg) / 2 * kRadPerDeg);
+        const exact::SinCos half = exact::sin_cos(s.number(key, kCameraView_deg) / 2 * exact::kRadPerDegree);
         return half.sin / half.cos;
     };
     PinholePattern p{s.count("columns"), s.count("rows"), tangent("horizontal_deg"), tangent("vertical_deg")};
@@ -181,11 +183,8 @@ void read_models(Section& root, Sensor& sensor) {
 
 /// Upper and lower case are the same: data sheets say HDL-64E.
 const embedded::Text* shipped(std::string_view name) {
-    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
     for (const auto& text : embedded::sensors())
-        if (std::equal(name.begin(), name.end(), text.name.begin(), text.name.end(),
-                       [&](char a, char b) { return lower(a) == lower(b); }))
-            return &text;
+        if (lower_case(name) == lower_case(text.name)) return &text;
     return nullptr;
 }
 

@@ -35,7 +35,7 @@ struct Sensor {
     std::string source;  ///< where the numbers come from, and what was assumed
     double scan_hz = 10;
     double min_range_m = 0.5, max_range_m = 100;
-    double divergence_rad = 0;  ///< full angle of the beam
+    double divergence_rad = 0;  ///< full angle of the beam; nothing uses it yet, rays are lines
     RangeError error;
     IntensityModel intensity;
     DropModel drop;

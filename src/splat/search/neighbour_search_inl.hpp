@@ -62,10 +62,19 @@ inline Cut cut_at(const Buffers& b, std::int32_t k, std::int32_t high2, std::int
     return {low2, low_count, high2, k - low_count};
 }
 
+/// Whose neighbours are asked for, and how far.
+struct Query {
+    std::size_t slot;     ///< in the batch
+    std::uint32_t point;  ///< in the index
+    QueryPlace place;
+    const Reach& reach;
+};
+
 /// What a query found; false when the candidates do not reach far enough to tell.
 template <class Places, bool kWithPoints>
-HWY_INLINE bool select(const QueryPlace& q, const Reach& reach, float gathered2, float& last_distance2,
-                       Buffers& b, Cut& cut) {
+HWY_INLINE bool select(const Query& query, float gathered2, float& last_distance2, Buffers& b, Cut& cut) {
+    const QueryPlace& q = query.place;
+    const Reach& reach = query.reach;
     const std::int32_t ball2 = reach.radius * reach.radius;
     const std::int32_t most2 = std::min(trusted(gathered2), ball2);
     const auto capped = [&](float limit2) {
@@ -94,7 +103,7 @@ std::vector<std::uint32_t> settle_ties(const NeighbourIndex& index, const QueryP
                                        const Buffers& b) {
     std::vector<std::uint32_t> tied;
     for (std::size_t i = 0; i < b.candidates; ++i)
-        if (Places::distance2(b, i, q) == cut.tie2) tied.push_back(b.ci.data()[i]);
+        if (Places::distance2(b, i, q) == cut.tie2) tied.push_back(b.candidate_point.data()[i]);
     const auto by_rank = [&](std::uint32_t a, std::uint32_t c) { return index.rank()[a] < index.rank()[c]; };
     std::nth_element(tied.begin(), tied.begin() + (cut.ties - 1), tied.end(), by_rank);
     tied.resize(static_cast<std::size_t>(cut.ties));
@@ -108,8 +117,8 @@ struct MomentsSink {
     std::span<Moments> out;
 
     template <class Places>
-    HWY_INLINE void found(std::size_t slot, std::uint32_t point, const QueryPlace& q, const Reach& reach,
-                          const Cut& cut, const Buffers& b) {
+    HWY_INLINE void found(const Query& query, const Cut& cut, const Buffers& b) {
+        const auto& [slot, point, q, reach] = query;
         Moments m{};
         Places::sum(b, cut.within2, m);
         if (cut.ties > 0) add_ties(settle_ties<Places>(index, q, cut, b), point, m);
@@ -134,8 +143,8 @@ struct ListsSink {
     std::size_t used = 0;
 
     template <class Places>
-    HWY_INLINE void found(std::size_t slot, std::uint32_t point, const QueryPlace& q, const Reach& reach,
-                          const Cut& cut, const Buffers& b) {
+    HWY_INLINE void found(const Query& query, const Cut& cut, const Buffers& b) {
+        const auto& [slot, point, q, reach] = query;
         const std::size_t begin = used;
         make_room(used + b.survivors + static_cast<std::size_t>(cut.ties) + 2 * kGroup);
         used += Places::list(b, cut.within2, at(used));
@@ -250,7 +259,7 @@ class Search {
 
     template <class Places>
     void search_box(const Work& w, const QueryBox& box, std::size_t limit) {
-        gather<Places>(index_, box, w.radius2, w.radius2 <= listed2_, limit, b_);
+        gather<Places>(index_, {box, w.radius2, w.radius2 <= listed2_, limit}, b_);
         if (b_.candidates > limit) {
             if ((w.todo & (w.todo - 1)) == 0)
                 work_.push_back({w.first, w.todo, w.radius2 * 0.3f, w.radius2});
@@ -262,14 +271,17 @@ class Search {
         for (unsigned t = w.todo; t != 0; t &= t - 1) {
             const std::size_t slot = slot_of(w, t);
             const std::uint32_t p = batch_.points[slot];
-            const QueryPlace place{index_.x()[p] - box.min_x, index_.y()[p] - box.min_y,
-                                   index_.z()[p] - box.min_z};
             const std::uint8_t c = batch_.reach_class[p];
+            const Query query{
+                slot,
+                p,
+                {index_.x()[p] - box.min_x, index_.y()[p] - box.min_y, index_.z()[p] - box.min_z},
+                batch_.reaches[c]};
             float& last2 = b_.last_distance2[c];
             Cut cut;
-            if (select<Places, Sink::kWithPoints>(place, batch_.reaches[c], w.radius2, last2, b_, cut)) {
+            if (select<Places, Sink::kWithPoints>(query, w.radius2, last2, b_, cut)) {
                 b_.group_distance2[c] = std::max(b_.group_distance2[c], last2);
-                sink_.template found<Places>(slot, p, place, batch_.reaches[c], cut, b_);
+                sink_.template found<Places>(query, cut, b_);
             } else {
                 failed |= t & (~t + 1);
             }

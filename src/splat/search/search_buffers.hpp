@@ -46,16 +46,17 @@ struct SearchScratch::Buffers {
 
     /// Candidates of the current group: place relative to the group's box, as 16-bit pairs (x, y), (z, place
     /// in this list) or as floats, and which point.
-    Column<std::int32_t> cxy, czi;
-    Column<float> cx, cy, cz;
-    Column<std::uint32_t> ci;
+    Column<std::int32_t> candidate_xy, candidate_z_place;
+    Column<float> candidate_x, candidate_y, candidate_z;
+    Column<std::uint32_t> candidate_point;
     std::size_t candidates = 0;
 
-    /// Candidates of the current query below the threshold: differences, exact distances, which point.
-    Column<std::int32_t> sxy, szi;
-    Column<float> sx, sy, sz;
-    Column<std::uint32_t> si;
-    Column<std::int32_t> s2;
+    /// Those of them that are near the current query, below its threshold: differences, exact distances,
+    /// which point.
+    Column<std::int32_t> near_xy, near_z_place;
+    Column<float> near_x, near_y, near_z;
+    Column<std::uint32_t> near_point;
+    Column<std::int32_t> near_distance2;
     std::size_t survivors = 0;
 
     /// By reach class: squared distance of the last neighbour of the last query (0 before the first), and the
@@ -67,12 +68,14 @@ struct SearchScratch::Buffers {
     void reserve_candidates(std::size_t n) {
         if (n + 16 <= room_) return;
         room_ = 2 * n + 16;
-        cxy.reserve(room_, candidates), czi.reserve(room_, candidates);
-        sxy.reserve(room_, 0), szi.reserve(room_, 0);
-        cx.reserve(room_, candidates), cy.reserve(room_, candidates), cz.reserve(room_, candidates);
-        ci.reserve(room_, candidates);
-        sx.reserve(room_, 0), sy.reserve(room_, 0), sz.reserve(room_, 0), si.reserve(room_, 0);
-        s2.reserve(room_, 0);
+        candidate_xy.reserve(room_, candidates), candidate_z_place.reserve(room_, candidates);
+        near_xy.reserve(room_, 0), near_z_place.reserve(room_, 0);
+        candidate_x.reserve(room_, candidates), candidate_y.reserve(room_, candidates),
+            candidate_z.reserve(room_, candidates);
+        candidate_point.reserve(room_, candidates);
+        near_x.reserve(room_, 0), near_y.reserve(room_, 0), near_z.reserve(room_, 0),
+            near_point.reserve(room_, 0);
+        near_distance2.reserve(room_, 0);
     }
 
     Buffers() { group_distance2.fill(1e30f); }

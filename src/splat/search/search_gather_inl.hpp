@@ -130,7 +130,7 @@ HWY_INLINE void gather_leaf(const NeighbourIndex& index, std::size_t leaf, const
         for (std::size_t i = 0; first + i < index.size(); ++i) {
             if (!box.within(x[i], y[i], z[i], radius2)) continue;
             Places::put(x[i] - box.min_x, y[i] - box.min_y, z[i] - box.min_z, b);
-            b.ci.data()[b.candidates++] = static_cast<std::uint32_t>(first + i);
+            b.candidate_point.data()[b.candidates++] = static_cast<std::uint32_t>(first + i);
         }
         return;
     }
@@ -149,7 +149,7 @@ HWY_INLINE void gather_leaf(const NeighbourIndex& index, std::size_t leaf, const
         const auto d2 = hn::Add(hn::Add(hn::Mul(dx, dx), hn::Mul(dy, dy)), hn::Mul(dz, dz));
         const Packer<decltype(df)> pack(df, hn::Lt(d2, hn::Set(df, radius2)));
         Places::put(pack, px, py, pz, n, b);
-        pack.store(du, hn::BitCast(du, numbered_from(first + c)), b.ci.data() + n);
+        pack.store(du, hn::BitCast(du, numbered_from(first + c)), b.candidate_point.data() + n);
         n += pack.count;
     }
     b.candidates = n;
@@ -157,9 +157,15 @@ HWY_INLINE void gather_leaf(const NeighbourIndex& index, std::size_t leaf, const
 
 /// Collects every point whose float distance to the box is below sqrt(radius2), and perhaps a few more, from
 /// the listed leaves (`listed`) or from the whole index. Gives up once there are more than `limit`.
+struct GatherTask {
+    const QueryBox& box;
+    float radius2;
+    bool listed;
+    std::size_t limit;
+};
 template <class Places>
-void gather(const NeighbourIndex& index, const QueryBox& box, float radius2, bool listed, std::size_t limit,
-            Buffers& b) {
+void gather(const NeighbourIndex& index, const GatherTask& task, Buffers& b) {
+    const auto& [box, radius2, listed, limit] = task;
     const Lanes32 di;
     const hn::Rebind<float, Lanes32> df;
     b.candidates = 0;

@@ -126,6 +126,7 @@ HWY_INLINE V add_products(D d, V a, V b, V sum) {
 #endif
 
 /// Adds the sums over all lanes of a, b, c and d to to[0…3]. Each sum must fit 32 bits.
+/// Six parameters: vectors of the machine cannot be members.
 #if HWY_TARGET == HWY_SCALAR
 template <class D, class V>
 HWY_INLINE void add_sums(D, V a, V b, V c, V d, double* to) {

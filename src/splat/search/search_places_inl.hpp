@@ -24,7 +24,7 @@ struct QueryPlace {
 
 inline void end_distances(Buffers& b) {
     for (std::size_t i = 0; i < kGroup; ++i)
-        b.s2.data()[b.survivors + i] = std::numeric_limits<std::int32_t>::max();
+        b.near_distance2.data()[b.survivors + i] = std::numeric_limits<std::int32_t>::max();
 }
 
 /// How many survivors are within sqrt(limit2).
@@ -33,7 +33,7 @@ HWY_INLINE std::int32_t count_within(const Buffers& b, std::int32_t limit2) {
     const auto beyond = hn::Set(di, limit2 + 1);
     std::size_t n = 0;
     for (std::size_t i = 0; i < b.survivors; i += hn::Lanes(di))
-        n += hn::CountTrue(di, hn::Lt(hn::Load(di, b.s2.data() + i), beyond));
+        n += hn::CountTrue(di, hn::Lt(hn::Load(di, b.near_distance2.data() + i), beyond));
     return static_cast<std::int32_t>(n);
 }
 
@@ -48,7 +48,7 @@ HWY_INLINE void count_within(const Buffers& b, ThreeLimits& t) {
                beyond2 = hn::Set(di, t.limit2[2] + 1);
     std::size_t n0 = 0, n1 = 0, n2 = 0;
     for (std::size_t i = 0; i < b.survivors; i += hn::Lanes(di)) {
-        const auto d2 = hn::Load(di, b.s2.data() + i);
+        const auto d2 = hn::Load(di, b.near_distance2.data() + i);
         n0 += hn::CountTrue(di, hn::Lt(d2, beyond0));
         n1 += hn::CountTrue(di, hn::Lt(d2, beyond1));
         n2 += hn::CountTrue(di, hn::Lt(d2, beyond2));
@@ -64,7 +64,7 @@ HWY_INLINE std::uint32_t last_within(const Buffers& b, std::int32_t limit2) {
     const auto beyond = hn::Set(di, limit2 + 1);
     auto last = hn::Zero(di);
     for (std::size_t i = 0; i < b.survivors; i += hn::Lanes(di)) {
-        const auto d2 = hn::Load(di, b.s2.data() + i);
+        const auto d2 = hn::Load(di, b.near_distance2.data() + i);
         last = hn::Max(last, hn::IfThenElseZero(hn::Lt(d2, beyond), d2));
     }
     return static_cast<std::uint32_t>(hn::GetLane(hn::MaxOfLanes(di, last)));
@@ -87,7 +87,7 @@ HWY_INLINE std::size_t list_within(const Buffers& b, std::int32_t within2, const
     const auto beyond = hn::Set(di, within2 + 1);
     std::size_t n = 0;
     for (std::size_t i = 0; i < b.survivors; i += hn::Lanes(di)) {
-        const auto d2 = hn::Load(di, b.s2.data() + i);
+        const auto d2 = hn::Load(di, b.near_distance2.data() + i);
         const Packer<Lanes32> pack(di, hn::Lt(d2, beyond));
         auto number = hn::Zero(du);
         auto x = hn::Zero(df), y = x, z = x;
@@ -111,22 +111,23 @@ struct NearPlaces {
     static constexpr std::size_t kMostCandidates = 1u << 16;
 
     static void put(std::int32_t x, std::int32_t y, std::int32_t z, Buffers& b) {
-        b.cxy.data()[b.candidates] = pair_of(x, y);
-        b.czi.data()[b.candidates] = pair_of(z, static_cast<std::int32_t>(b.candidates));
+        b.candidate_xy.data()[b.candidates] = pair_of(x, y);
+        b.candidate_z_place.data()[b.candidates] = pair_of(z, static_cast<std::int32_t>(b.candidates));
     }
+    /// Six parameters: vectors of the machine cannot be members.
     template <class Pack, class V>
     static HWY_INLINE void put(const Pack& pack, V x, V y, V z, std::size_t n, Buffers& b) {
         const Lanes32 di;
         const auto low = hn::Set(di, kLowHalf);
-        pack.store(di, hn::Or(hn::And(x, low), hn::ShiftLeft<16>(y)), b.cxy.data() + n);
+        pack.store(di, hn::Or(hn::And(x, low), hn::ShiftLeft<16>(y)), b.candidate_xy.data() + n);
         const auto place = hn::ShiftLeft<16>(numbered_from(n));
-        hn::StoreU(hn::Or(pack.front(di, hn::And(z, low)), place), di, b.czi.data() + n);
+        hn::StoreU(hn::Or(pack.front(di, hn::And(z, low)), place), di, b.candidate_z_place.data() + n);
     }
     static void end_candidates(Buffers& b) {
         b.reserve_candidates(b.candidates + kGroup);
         for (std::size_t i = 0; i < kGroup; ++i) {
-            b.cxy.data()[b.candidates + i] = pair_of(2 * kMost, 2 * kMost);
-            b.czi.data()[b.candidates + i] = 0;
+            b.candidate_xy.data()[b.candidates + i] = pair_of(2 * kMost, 2 * kMost);
+            b.candidate_z_place.data()[b.candidates + i] = 0;
         }
     }
 
@@ -135,8 +136,8 @@ struct NearPlaces {
         const Lanes32 di;
         const auto qxy = hn::Set(di, pair_of(q.x, q.y)), qz = hn::Set(di, q.z);
         const auto low = hn::Set(di, kLowHalf), beyond = hn::Set(di, limit2 + 1);
-        const std::int32_t *cxy = b.cxy.data(), *czi = b.czi.data();
-        std::int32_t *sxy = b.sxy.data(), *szi = b.szi.data();
+        const std::int32_t *cxy = b.candidate_xy.data(), *czi = b.candidate_z_place.data();
+        std::int32_t *sxy = b.near_xy.data(), *szi = b.near_z_place.data();
         std::size_t n = 0;
         for (std::size_t i = 0, end = b.candidates; i < end; i += hn::Lanes(di)) {
             const auto xy = subtract_pairs(di, hn::Load(di, cxy + i), qxy);
@@ -160,9 +161,10 @@ struct NearPlaces {
         const Lanes32 di;
         const auto low = hn::Set(di, kLowHalf);
         for (std::size_t i = 0; i < b.survivors; i += hn::Lanes(di)) {
-            const auto xy = hn::Load(di, b.sxy.data() + i);
-            const auto z = hn::And(hn::Load(di, b.szi.data() + i), low);
-            hn::Store(add_products(di, z, z, add_products(di, xy, xy, hn::Zero(di))), di, b.s2.data() + i);
+            const auto xy = hn::Load(di, b.near_xy.data() + i);
+            const auto z = hn::And(hn::Load(di, b.near_z_place.data() + i), low);
+            hn::Store(add_products(di, z, z, add_products(di, xy, xy, hn::Zero(di))), di,
+                      b.near_distance2.data() + i);
         }
         end_distances(b);
     }
@@ -172,7 +174,8 @@ struct NearPlaces {
         const hn::Rebind<std::uint32_t, Lanes32> du;
         const std::size_t lanes = hn::Lanes(di);
         const auto low = hn::Set(di, kLowHalf), one = hn::Set(di, 1), beyond = hn::Set(di, within2 + 1);
-        const std::int32_t *sxy = b.sxy.data(), *szi = b.szi.data(), *s2 = b.s2.data();
+        const std::int32_t *sxy = b.near_xy.data(), *szi = b.near_z_place.data(),
+                           *s2 = b.near_distance2.data();
         // As many vectors as can be added without overflow, all lanes together.
         const auto whole = static_cast<std::uint32_t>(std::numeric_limits<std::int32_t>::max()) /
                            (static_cast<std::uint32_t>(lanes) * static_cast<std::uint32_t>(within2 + 1));
@@ -211,17 +214,18 @@ struct NearPlaces {
         const std::size_t n = list_within(
             b, within2,
             [&](std::size_t i, auto& number, auto& x, auto& y, auto& z) HWY_ATTR {
-                const auto xy = hn::Load(di, b.sxy.data() + i), zi = hn::Load(di, b.szi.data() + i);
+                const auto xy = hn::Load(di, b.near_xy.data() + i),
+                           zi = hn::Load(di, b.near_z_place.data() + i);
                 x = low(xy), y = hn::ConvertTo(df, hn::ShiftRight<16>(xy)), z = low(zi);
                 number = hn::ShiftRight<16>(hn::BitCast(du, zi));
             },
             to);
-        const std::uint32_t* ci = b.ci.data();
+        const std::uint32_t* ci = b.candidate_point.data();
         for (std::size_t i = 0; i < n; ++i) to.point[i] = ci[to.point[i]];
         return n;
     }
     static std::int64_t distance2(const Buffers& b, std::size_t candidate, const QueryPlace& q) {
-        const std::int32_t xy = b.cxy.data()[candidate], zi = b.czi.data()[candidate];
+        const std::int32_t xy = b.candidate_xy.data()[candidate], zi = b.candidate_z_place.data()[candidate];
         const std::int64_t dx = static_cast<std::int16_t>(xy & kLowHalf) - q.x, dy = (xy >> 16) - q.y,
                            dz = static_cast<std::int16_t>(zi & kLowHalf) - q.z;
         return dx * dx + dy * dy + dz * dz;
@@ -232,23 +236,24 @@ struct NearPlaces {
 /// ones; sums are formed in double.
 struct WidePlaces {
     static void put(std::int32_t x, std::int32_t y, std::int32_t z, Buffers& b) {
-        b.cx.data()[b.candidates] = static_cast<float>(x);
-        b.cy.data()[b.candidates] = static_cast<float>(y);
-        b.cz.data()[b.candidates] = static_cast<float>(z);
+        b.candidate_x.data()[b.candidates] = static_cast<float>(x);
+        b.candidate_y.data()[b.candidates] = static_cast<float>(y);
+        b.candidate_z.data()[b.candidates] = static_cast<float>(z);
     }
+    /// Six parameters: vectors of the machine cannot be members.
     template <class Pack, class V>
     static HWY_INLINE void put(const Pack& pack, V x, V y, V z, std::size_t n, Buffers& b) {
         const hn::CappedTag<float, kGroup> df;
-        pack.store(df, hn::ConvertTo(df, x), b.cx.data() + n);
-        pack.store(df, hn::ConvertTo(df, y), b.cy.data() + n);
-        pack.store(df, hn::ConvertTo(df, z), b.cz.data() + n);
+        pack.store(df, hn::ConvertTo(df, x), b.candidate_x.data() + n);
+        pack.store(df, hn::ConvertTo(df, y), b.candidate_y.data() + n);
+        pack.store(df, hn::ConvertTo(df, z), b.candidate_z.data() + n);
     }
     static void end_candidates(Buffers& b) {
         b.reserve_candidates(b.candidates + kGroup);
         for (std::size_t i = 0; i < kGroup; ++i) {
             const std::size_t n = b.candidates + i;
-            b.cx.data()[n] = b.cy.data()[n] = b.cz.data()[n] = 1e15f;
-            b.ci.data()[n] = 0;
+            b.candidate_x.data()[n] = b.candidate_y.data()[n] = b.candidate_z.data()[n] = 1e15f;
+            b.candidate_point.data()[n] = 0;
         }
     }
 
@@ -259,10 +264,10 @@ struct WidePlaces {
         const auto qx = hn::Set(df, static_cast<float>(q.x)), qy = hn::Set(df, static_cast<float>(q.y)),
                    qz = hn::Set(df, static_cast<float>(q.z));
         const auto limit = hn::Set(df, static_cast<float>(limit2) * (1.0f + 0x1.0p-19f) + 1.0f);
-        const float *cx = b.cx.data(), *cy = b.cy.data(), *cz = b.cz.data();
-        float *sx = b.sx.data(), *sy = b.sy.data(), *sz = b.sz.data();
-        const std::uint32_t* ci = b.ci.data();
-        std::uint32_t* si = b.si.data();
+        const float *cx = b.candidate_x.data(), *cy = b.candidate_y.data(), *cz = b.candidate_z.data();
+        float *sx = b.near_x.data(), *sy = b.near_y.data(), *sz = b.near_z.data();
+        const std::uint32_t* ci = b.candidate_point.data();
+        std::uint32_t* si = b.near_point.data();
         std::size_t n = 0;
         for (std::size_t i = 0, end = b.candidates; i < end; i += hn::Lanes(df)) {
             const auto dx = hn::Sub(hn::Load(df, cx + i), qx);
@@ -291,15 +296,15 @@ struct WidePlaces {
         return list_within(
             b, within2,
             [&](std::size_t i, auto& number, auto& x, auto& y, auto& z) HWY_ATTR {
-                x = hn::Load(df, b.sx.data() + i), y = hn::Load(df, b.sy.data() + i);
-                z = hn::Load(df, b.sz.data() + i), number = hn::Load(du, b.si.data() + i);
+                x = hn::Load(df, b.near_x.data() + i), y = hn::Load(df, b.near_y.data() + i);
+                z = hn::Load(df, b.near_z.data() + i), number = hn::Load(du, b.near_point.data() + i);
             },
             to);
     }
     static std::int64_t distance2(const Buffers& b, std::size_t candidate, const QueryPlace& q) {
-        const auto dx = static_cast<std::int64_t>(b.cx.data()[candidate]) - q.x,
-                   dy = static_cast<std::int64_t>(b.cy.data()[candidate]) - q.y,
-                   dz = static_cast<std::int64_t>(b.cz.data()[candidate]) - q.z;
+        const auto dx = static_cast<std::int64_t>(b.candidate_x.data()[candidate]) - q.x,
+                   dy = static_cast<std::int64_t>(b.candidate_y.data()[candidate]) - q.y,
+                   dz = static_cast<std::int64_t>(b.candidate_z.data()[candidate]) - q.z;
         return dx * dx + dy * dy + dz * dz;
     }
 
@@ -308,11 +313,11 @@ struct WidePlaces {
         const hn::CappedTag<float, kGroup> df;
         const Lanes32 di;
         for (std::size_t i = 0; i < b.survivors; i += hn::Lanes(df)) {
-            const auto dx = hn::ConvertTo(di, hn::Load(df, b.sx.data() + i));
-            const auto dy = hn::ConvertTo(di, hn::Load(df, b.sy.data() + i));
-            const auto dz = hn::ConvertTo(di, hn::Load(df, b.sz.data() + i));
+            const auto dx = hn::ConvertTo(di, hn::Load(df, b.near_x.data() + i));
+            const auto dy = hn::ConvertTo(di, hn::Load(df, b.near_y.data() + i));
+            const auto dz = hn::ConvertTo(di, hn::Load(df, b.near_z.data() + i));
             const auto d2 = hn::Add(hn::Add(hn::Mul(dx, dx), hn::Mul(dy, dy)), hn::Mul(dz, dz));
-            hn::Store(d2, di, b.s2.data() + i);
+            hn::Store(d2, di, b.near_distance2.data() + i);
         }
         end_distances(b);
     }
@@ -324,10 +329,10 @@ HWY_INLINE void WidePlaces::sum(const Buffers& b, std::int32_t within2, Moments&
     const auto beyond = hn::Set(di, within2 + 1);
     WholeSums sums;
     for (std::size_t i = 0; i < b.survivors; i += hn::Lanes(df)) {
-        const auto in = hn::RebindMask(df, hn::Lt(hn::Load(di, b.s2.data() + i), beyond));
-        sums.add(hn::IfThenElseZero(in, hn::Load(df, b.sx.data() + i)),
-                 hn::IfThenElseZero(in, hn::Load(df, b.sy.data() + i)),
-                 hn::IfThenElseZero(in, hn::Load(df, b.sz.data() + i)));
+        const auto in = hn::RebindMask(df, hn::Lt(hn::Load(di, b.near_distance2.data() + i), beyond));
+        sums.add(hn::IfThenElseZero(in, hn::Load(df, b.near_x.data() + i)),
+                 hn::IfThenElseZero(in, hn::Load(df, b.near_y.data() + i)),
+                 hn::IfThenElseZero(in, hn::Load(df, b.near_z.data() + i)));
     }
     sums.add_to(m);
 }

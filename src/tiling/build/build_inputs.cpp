@@ -30,10 +30,10 @@ constexpr std::size_t kFilesPerInput = 3;
 
 class InputResolver {
   public:
-    InputResolver(Catalog& catalog, ObjectStore& store, const BuildOptions& options,
-                  const CancelToken& cancel, Progress& progress, BuildReport& report)
-        : catalog_(catalog),
-          store_(store),
+    InputResolver(const OpenCity& city, const BuildOptions& options, BuildReport& report,
+                  const CancelToken& cancel, Progress& progress)
+        : catalog_(city.catalog),
+          store_(city.store),
           options_(options),
           cancel_(cancel),
           progress_(progress),
@@ -214,7 +214,7 @@ class InputResolver {
         try {
             cancel_.check();
             queued.result =
-                partition(queued.input, queued.trajectory, store_, options_.memory_bytes, cancel_, stage);
+                partition({queued.input, queued.trajectory, options_.memory_bytes}, store_, cancel_, stage);
         } catch (...) {
             queued.error = std::current_exception();
         }
@@ -288,9 +288,9 @@ class InputResolver {
 
 std::string input_name(const fs::path& path) { return fs::weakly_canonical(fs::absolute(path)).string(); }
 
-std::vector<InputRow> resolve_inputs(Catalog& catalog, ObjectStore& store, const BuildOptions& options,
-                                     const CancelToken& cancel, Progress& progress, BuildReport& report) {
-    return InputResolver(catalog, store, options, cancel, progress, report).run();
+std::vector<InputRow> resolve_inputs(const OpenCity& city, const BuildOptions& options, BuildReport& report,
+                                     const CancelToken& cancel, Progress& progress) {
+    return InputResolver(city, options, report, cancel, progress).run();
 }
 
 }  // namespace citysplat::tiling

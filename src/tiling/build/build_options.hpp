@@ -1,5 +1,6 @@
 #pragma once
 
+#include "io/input/reading.hpp"
 #include "model/tile_grid.hpp"
 #include "tiling/points/partition.hpp"
 #include "tiling/store/catalog.hpp"
@@ -19,7 +20,7 @@ inline constexpr std::int64_t kDefaultTileSize_m = 64;
 struct BuildInput {
     std::filesystem::path path;
     std::filesystem::path trajectory;  ///< empty: none, or the one the city already has for this input
-    /// How both are to be read, in words that `open` and `load_trajectory` understand. Part of what the
+    /// How both are to be read, in the words of io/input/reading.hpp. Part of what the
     /// source is, and kept in the catalog for the nights when the input is not mentioned.
     std::string reading{};
 };
@@ -49,10 +50,10 @@ struct BuildOptions {
     bool keep_going = false;                        ///< finish the other tiles when one fails
     std::optional<Shard> shard;                     ///< build a part, publish nothing
     std::optional<std::uint64_t> most_tile_points;  ///< split tiles above this, whatever the memory
-    OpenPointFile open;
-    LoadTrajectory load_trajectory;
+    OpenPointFile open = io::open_by_reading;
+    LoadTrajectory load_trajectory = io::trajectory_by_reading;
     /// What `reading` of an input that is not mentioned has become, where it speaks of files that can change.
-    std::function<std::string(const std::string& reading)> refresh = [](const std::string& r) { return r; };
+    std::function<std::string(const std::string& reading)> refresh = io::refreshed_reading;
 };
 
 /// Why a tile was looked at again, in the words of --explain.

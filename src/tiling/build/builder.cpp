@@ -139,7 +139,7 @@ class Builder {
     /// From the inputs to the plan.
     void prepare() {
         auto begin = Clock::now();
-        inputs_ = resolve_inputs(*catalog_, store_, options_, cancel_, progress_, report_);
+        inputs_ = resolve_inputs({*catalog_, store_}, options_, report_, cancel_, progress_);
         report_.partition_s = seconds_since(begin);
 
         begin = Clock::now();

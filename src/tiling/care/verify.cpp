@@ -123,9 +123,10 @@ std::vector<std::string> unpublished_records(Catalog& catalog, const ObjectStore
     return notes;
 }
 
-/// Checks the objects in parallel.
-void check_objects(const ObjectStore& store, const Objects& needed, bool deep, const CancelToken& cancel,
-                   Progress& progress, VerifyReport& report) {
+/// Checks the objects in parallel: a report without rows and notes.
+VerifyReport check_objects(const ObjectStore& store, const Objects& needed, bool deep,
+                           const CancelToken& cancel, Progress& progress) {
+    VerifyReport report;
     const std::vector<Objects::const_pointer> objects = [&] {
         std::vector<Objects::const_pointer> all;
         for (const auto& entry : needed) all.push_back(&entry);
@@ -144,6 +145,7 @@ void check_objects(const ObjectStore& store, const Objects& needed, bool deep, c
         stage.advance(1);
     });
     report.checked = objects.size();
+    return report;
 }
 
 }  // namespace
@@ -154,10 +156,9 @@ VerifyReport verify_city(const std::filesystem::path& city, bool deep, const Can
     Catalog catalog = Catalog::open_to_read(store.paths().catalog());
     const auto latest = catalog.latest();
     const auto pin = latest ? CityLock::pin(store.paths(), latest->id) : std::nullopt;
-    VerifyReport report;
     Objects needed;
     for (const GenerationRow& generation : catalog.history()) needed.merge(objects_of(catalog, generation));
-    check_objects(store, needed, deep, cancel, progress, report);
+    VerifyReport report = check_objects(store, needed, deep, cancel, progress);
     if (deep) {
         std::set<Hash128> bad;
         for (const Damage& damage : report.corrupt) bad.insert(damage.object);

@@ -20,7 +20,6 @@ namespace {
 
 /// Part of the identity of a source: change it when the rules of point_rules.hpp change.
 constexpr std::uint32_t kPartitionVersion = 1;
-constexpr std::size_t kHashBytes = std::size_t{4} << 20;
 /// What reading takes beside the points: the program itself, blocks being decoded, hashed and compressed.
 constexpr std::uint64_t kBesidePoints = std::uint64_t{48} << 20;
 
@@ -180,19 +179,6 @@ void OpenedInput::check_unchanged() const {
                         "it is complete");
 }
 
-Hash128 hash_file(const std::filesystem::path& path, const CancelToken& cancel) {
-    const File file(path, File::Mode::read);
-    std::vector<std::byte> buffer(kHashBytes);
-    Hasher hasher;
-    for (std::uint64_t at = 0;;) {
-        cancel.check();
-        const std::size_t got = file.read_some_at(at, buffer);
-        hasher.bytes(std::span(buffer).first(got));
-        at += got;
-        if (got < buffer.size()) return hasher.finish();
-    }
-}
-
 Hash128 source_identity(const Hash128& content, const SourceTrajectory* trajectory,
                         const std::string& reading) {
     return Hasher()
@@ -204,8 +190,9 @@ Hash128 source_identity(const Hash128& content, const SourceTrajectory* trajecto
         .finish();
 }
 
-Partitioned partition(const OpenedInput& input, const SourceTrajectory* trajectory, ObjectStore& store,
-                      std::uint64_t memory_bytes, const CancelToken& cancel, Progress::Stage& progress) {
+Partitioned partition(const PartitionTask& task, ObjectStore& store, const CancelToken& cancel,
+                      Progress::Stage& progress) {
+    const auto& [input, trajectory, memory_bytes] = task;
     const PointFile& file = *input.file;
     const std::uint64_t for_points = memory_bytes - std::min(memory_bytes / 2, kBesidePoints);
     Scatter scatter(store.paths().new_temporary(), for_points / 100 * 45);

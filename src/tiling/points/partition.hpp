@@ -30,8 +30,6 @@ struct SourceTrajectory {
 
 /// Throws IoError.
 FileStamp stamp_of(const std::filesystem::path& path);
-/// Hash of all bytes of a file.
-Hash128 hash_file(const std::filesystem::path& path, const CancelToken& cancel);
 /// Identity of the source that a file with these bytes becomes.
 Hash128 source_identity(const Hash128& content, const SourceTrajectory* trajectory,
                         const std::string& reading);
@@ -53,10 +51,16 @@ struct Partitioned {
     std::uint64_t spilled_bytes = 0;
 };
 
+struct PartitionTask {
+    const OpenedInput& input;
+    const SourceTrajectory* trajectory;  ///< nullptr: none
+    std::uint64_t memory_bytes;
+};
+
 /// Reads one input in one pass, in parallel, under `memory_bytes`, and writes its archive into the store
 /// (durable after flush). The bytes are hashed in the same pass. Throws BusyError when the file changed while
 /// it was read: nothing of it must be used. Several inputs may be read at a time.
-Partitioned partition(const OpenedInput& input, const SourceTrajectory* trajectory, ObjectStore& store,
-                      std::uint64_t memory_bytes, const CancelToken& cancel, Progress::Stage& progress);
+Partitioned partition(const PartitionTask& task, ObjectStore& store, const CancelToken& cancel,
+                      Progress::Stage& progress);
 
 }  // namespace citysplat::tiling

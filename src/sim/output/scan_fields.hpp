@@ -1,0 +1,56 @@
+#pragma once
+
+#include "core/math_hd.hpp"
+#include "io/write/field.hpp"
+#include "sim/scan/scan.hpp"
+
+/// The fields of a return: what LAS (behind its own), PLY and PCD files of scans hold, and docs/sensors.md
+/// tells.
+namespace citysplat::sim {
+
+/// A return on its way into a file.
+struct ReturnPoint {
+    const Scan& scan;
+    std::uint32_t ray;
+    const Return& r;
+    Vec3d position;  ///< in the frame of the file
+
+    double gps_time() const { return scan.time_s + static_cast<double>(r.time_s); }
+};
+
+/// What LAS has places for.
+inline constexpr auto kPlaceFields = io::field_table<ReturnPoint>(
+    io::FieldOf{"x", "m", "", [](const ReturnPoint& p) { return p.position.x; }},
+    io::FieldOf{"y", "m", "", [](const ReturnPoint& p) { return p.position.y; }},
+    io::FieldOf{"z", "m", "", [](const ReturnPoint& p) { return p.position.z; }},
+    io::FieldOf{"gps_time", "s", "time of the pulse", [](const ReturnPoint& p) { return p.gps_time(); }},
+    io::FieldOf{"intensity", "", "65535: the full scale",
+                [](const ReturnPoint& p) { return p.r.intensity; }});
+
+/// What it has not.
+inline constexpr auto kReturnFields = io::field_table<ReturnPoint>(
+    io::FieldOf{"range", "m", "measured range, metres", [](const ReturnPoint& p) { return p.r.range_m; }},
+    io::FieldOf{"time_offset", "s", "seconds since the scan began",
+                [](const ReturnPoint& p) { return p.r.time_s; }},
+    io::FieldOf{"nx", "", "normal, towards the sensor", [](const ReturnPoint& p) { return p.r.normal.x; }},
+    io::FieldOf{"ny", "", "", [](const ReturnPoint& p) { return p.r.normal.y; }},
+    io::FieldOf{"nz", "", "", [](const ReturnPoint& p) { return p.r.normal.z; }},
+    io::FieldOf{"incidence", "°", "angle to the normal, degrees",
+                [](const ReturnPoint& p) {
+                    return p.r.status == RayStatus::none
+                               ? 0.0f
+                               : static_cast<float>(exact::acos(static_cast<double>(p.r.cosine)) *
+                                                    exact::kDegreesPerRad);
+                }},
+    io::FieldOf{"ray", "", "place in firing order", [](const ReturnPoint& p) { return p.ray; }},
+    io::FieldOf{"splat_high", "", "id of the splat, upper 32 bits",
+                [](const ReturnPoint& p) { return static_cast<std::uint32_t>(p.r.splat_id >> 32); }},
+    io::FieldOf{"splat_low", "", "lower 32 bits; both 0: none",
+                [](const ReturnPoint& p) { return static_cast<std::uint32_t>(p.r.splat_id); }},
+    io::FieldOf{"beam", "", "laser", [](const ReturnPoint& p) { return p.r.beam; }},
+    io::FieldOf{"label", "", "semantic class", [](const ReturnPoint& p) { return p.r.label; }},
+    io::FieldOf{"hits", "", "splats that contributed", [](const ReturnPoint& p) { return p.r.hits; }},
+    io::FieldOf{"status", "", "0 none 1 return 2 dropped 3 lost",
+                [](const ReturnPoint& p) { return p.r.status; }});
+
+}  // namespace citysplat::sim

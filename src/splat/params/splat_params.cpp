@@ -1,0 +1,105 @@
+#include "splat/params/splat_params.hpp"
+
+#include "core/error.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+namespace citysplat::splat {
+
+std::string_view to_string(Method method) {
+    switch (method) {
+        case Method::basic:
+            return "basic";
+        case Method::adaptive:
+            return "adaptive";
+        case Method::descriptors:
+            return "descriptors";
+    }
+    return "unknown";
+}
+
+std::optional<Method> method_from(std::string_view name) {
+    for (const Method method : {Method::basic, Method::adaptive, Method::descriptors})
+        if (name == to_string(method)) return method;
+    return std::nullopt;
+}
+
+SplatParams SplatParams::of(Method method) {
+    if (method == Method::basic) return paper(method);
+    SplatParams p;
+    p.method = method;
+    if (method == Method::descriptors) {
+        p.sparse_reach_m = 0;
+        p.sparse_points = {0, 12, 0, 0};  // without classes wide balls mix walls and ground
+        p.group_factor[0] = p.group_factor[1] = 1.5;
+        p.resample_group[2] = true;  // a scan line on a wall is linear, too
+    }
+    return p;
+}
+
+SplatParams SplatParams::paper(Method method) {
+    SplatParams p;
+    p.method = method;
+    switch (method) {
+        case Method::basic:
+            p.group_factor = {1, 1, 1, 1};
+            break;
+        case Method::adaptive:
+            p.group_factor = {3, 1, 0.33, 0.25};
+            break;
+        case Method::descriptors:
+            p.group_factor = {2, 2, 0.33, 0.25};
+            break;
+    }
+    p.error_factor = p.group_factor;
+    p.least_reach_m = {0, 0, 0, 0};
+    p.suppression = 0.2;
+    p.resample = method != Method::basic;
+    p.resample_group = {true, true, true, true};
+    p.least_points = {2, 2, 2, 2};
+    p.disc_fill = p.lateral_noise = {0, 0, 0, 0};
+    p.crease_points = 0;
+    p.sparse_points = {0, 0, 0, 0};
+    p.sparse_discs = {false, false, false, false};
+    p.sparse_reach_m = 0;
+    return p;
+}
+
+namespace {
+
+void check(std::string_view name, double value, double least, double most) {
+    if (std::isfinite(value) && value >= least && value <= most) return;
+    char range[64];
+    std::snprintf(range, sizeof range, "from %g to %g, not %g", least, most, value);
+    throw ConfigError("splat parameter " + std::string(name) + " must be " + range);
+}
+
+/// Calls each(value) for a field, or for every group's value of it.
+template <class Field, class Each>
+void for_each_value(const Field& field, const Each& each) {
+    if constexpr (requires { field.size(); })
+        for (const auto& value : field) each(value);
+    else
+        each(field);
+}
+
+}  // namespace
+
+void SplatParams::validate() const {
+    if (to_string(method) == "unknown")
+        throw ConfigError("splat parameter method must be basic, adaptive or descriptors");
+    for_each_field(*this, [](std::string_view name, const auto& field, double least, double most) {
+        for_each_value(field, [&](auto value) { check(name, static_cast<double>(value), least, most); });
+    });
+}
+
+void SplatParams::add_to(Hasher& hasher) const {
+    hasher.text(to_string(method));
+    for_each_field(*this, [&](std::string_view, const auto& field, double, double) {
+        for_each_value(field, [&](auto value) { hasher.number(value); });
+    });
+}
+
+}  // namespace citysplat::splat

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "model/class_map.hpp"
+#include "splat/params/splat_params.hpp"
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace citysplat::splat {
+
+/// What determines the splats of a city, besides its points. A city remembers it, so that a nightly build
+/// needs not be told again.
+struct Recipe {
+    SplatParams params;
+    ClassMap classes;
+
+    /// For tiling::BuildOptions::parameters: what a later build needs to know, as JSON.
+    std::string text() const;
+};
+
+/// What a build asks for; nothing where the city's own recipe shall stay.
+struct RecipeChanges {
+    std::optional<Method> method;
+    std::string classes;  ///< name or file of a class map
+    std::string params;   ///< a TOML file, or `default` or `paper` for the method's own numbers
+    std::optional<bool> resample;
+};
+
+/// The recipe of the city's latest generation, or that of a new city, with the changes. Throws UsageError
+/// when they do not go together.
+Recipe recipe_for(const std::filesystem::path& city, const RecipeChanges& changes);
+
+}  // namespace citysplat::splat

@@ -1,0 +1,60 @@
+#pragma once
+
+#include "core/cancel.hpp"
+#include "trace/tile_cache.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace citysplat::trace {
+
+/// A city as something to cast rays at, whatever part of it fits the memory. Used by one thread at a time,
+/// which traces with as many as it likes.
+class ResidentCity {
+  public:
+    ResidentCity(const TileSource& city, const Tracer& tracer, const CacheOptions& options)
+        : city_(city), tracer_(tracer), cache_(city, tracer, options) {}
+
+    const TileSource& source() const { return city_; }
+    const Tracer& tracer() const { return tracer_; }
+
+    /// Some tiles that are resident together. The hits of several passes over the same rays are merged by the
+    /// tracer; returns can be made in the last.
+    struct Pass {
+        const TileSet& tiles;
+        bool only, last;
+    };
+    /// Makes the tiles resident and calls trace() with them: at once when they fit the budget, otherwise in
+    /// passes, in the order given. Returns those that are damaged (CacheOptions::allow_missing). Throws
+    /// UsageError when one tile alone exceeds the budget.
+    std::vector<std::uint32_t> visit(std::span<const std::uint32_t> tiles, const CancelToken& cancel,
+                                     const std::function<void(const Pass&)>& trace);
+
+    /// Tiles with splats that these rays, or any between them, may reach, nearest first.
+    std::vector<std::uint32_t> reach(std::span<const Ray> rays) const;
+
+    /// Puts the first hit of each ray into `hits`, which are empty. Neighbouring rays should be next to each
+    /// other.
+    void closest(std::span<const Ray> rays, std::span<Hit> hits, const CancelToken& cancel);
+
+    /// What will be needed after the tiles of the present visit, in order of first use.
+    void prefetch(std::vector<std::uint32_t> tiles) { cache_.plan(std::move(tiles)); }
+    /// Memory that a tile takes, and that all resident ones may take.
+    std::uint64_t bytes(std::uint32_t tile) const { return cache_.bytes(tile); }
+    std::uint64_t budget_bytes() const { return cache_.budget_bytes(); }
+
+    std::uint64_t passes() const { return passes_; }  ///< so far
+    CacheStatistics statistics() const { return cache_.statistics(); }
+
+  private:
+    std::vector<std::vector<std::uint32_t>> split(std::span<const std::uint32_t> tiles) const;
+
+    const TileSource& city_;
+    const Tracer& tracer_;
+    TileCache cache_;
+    std::uint64_t passes_ = 0;
+};
+
+}  // namespace citysplat::trace

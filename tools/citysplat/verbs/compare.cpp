@@ -1,0 +1,209 @@
+#include "compare/compare.hpp"
+
+#include "citysplat/context.hpp"
+#include "citysplat/number_flags.hpp"
+#include "citysplat/truth_metrics.hpp"
+#include "citysplat/verbs.hpp"
+#include "core/bytes.hpp"
+#include "core/error.hpp"
+#include "io/input/input_list.hpp"
+#include "tiling/points/city_cloud.hpp"
+#include "tiling/store/city_paths.hpp"
+#include "tiling/store/city_reader.hpp"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace citysplat::cli {
+
+namespace {
+
+struct CompareFlags {
+    std::vector<std::string> simulated, reference;
+    std::string truth, city, classes, resident = "2G";
+    std::uint64_t coverage_rays = 1000000;
+};
+
+/// The report, gathered measure by measure; classes by name.
+class Report {
+  public:
+    explicit Report(const ClassMap& classes) : classes_(classes) {}
+
+    void distances(const std::string& prefix, const compare::DistancesByClass& d) {
+        json_["points"] = d.all.count();
+        put(json_, prefix, d.all);
+        for (const auto& [label, statistics] : d.classes) {
+            nlohmann::json& of = of_class(label);
+            of["points"] = statistics.count();
+            put(of, prefix, statistics);
+        }
+    }
+    void ghosts(const compare::DistancesByClass& d) {
+        json_["ghosts"] = d.all.share_above(kGhost_m);
+        for (const auto& [label, statistics] : d.classes)
+            of_class(label)["ghosts"] = statistics.share_above(kGhost_m);
+    }
+    void coverage(const CoverageByClass& c) {
+        put(json_, c.all);
+        for (const auto& [label, part] : c.classes) put(of_class(label), part);
+    }
+    const nlohmann::json& json() const { return json_; }
+
+    std::string text() const {
+        std::string out = line("class", "points", "C2C mean", "C2C p95", "truth mean", "truth p95", "ghosts",
+                               "coverage", "met first", "in truth");
+        out += row("all", json_);
+        for (const auto& [name, of] : json_["classes"].items()) out += row(name, of);
+        return out;
+    }
+
+  private:
+    static void put(nlohmann::json& of, const std::string& prefix, const compare::DistanceStatistics& s) {
+        of[prefix + "_mean_m"] = s.mean_m();
+        of[prefix + "_p95_m"] = s.quantile_m(0.95);
+        of[prefix + "_max_m"] = s.max_m();
+    }
+    static void put(nlohmann::json& of, const Coverage& c) {
+        of["coverage"] = c.share(c.covered);
+        of["coverage_rays"] = c.seen;
+        of["seen"] = c.rays == 0 ? 0 : static_cast<double>(c.seen) / static_cast<double>(c.rays);
+        of["holes"] = 1 - c.share(c.covered);
+        of["hidden"] = c.share(c.hidden);
+        of["met_first"] = c.share(c.met);
+        of["met_first_in_truth"] = c.share(c.met_in_truth);
+    }
+    nlohmann::json& of_class(std::uint16_t label) {
+        const auto& known = classes_.classes();
+        const std::string name =
+            known.contains(label) ? known.at(label).name : "label " + std::to_string(label);
+        return json_["classes"][name];
+    }
+    template <class... T>
+    static std::string line(T... fields) {
+        char buffer[256];
+        std::snprintf(buffer, sizeof buffer, "%-18s %12s %10s %10s %11s %10s %9s %9s %9s %9s\n", fields...);
+        return buffer;
+    }
+    static std::string row(const std::string& name, const nlohmann::json& of) {
+        const auto number = [&of](const char* key, const char* format, double factor) {
+            if (!of.contains(key)) return std::string("-");
+            char buffer[32];
+            std::snprintf(buffer, sizeof buffer, format, of[key].get<double>() * factor);
+            return std::string(buffer);
+        };
+        return line(name.c_str(), number("points", "%.0f", 1).c_str(),
+                    number("c2c_mean_m", "%.2f cm", 100).c_str(), number("c2c_p95_m", "%.2f cm", 100).c_str(),
+                    number("truth_mean_m", "%.2f cm", 100).c_str(),
+                    number("truth_p95_m", "%.2f cm", 100).c_str(), number("ghosts", "%.3f %%", 100).c_str(),
+                    number("coverage", "%.2f %%", 100).c_str(), number("met_first", "%.2f %%", 100).c_str(),
+                    number("met_first_in_truth", "%.2f %%", 100).c_str());
+    }
+
+    const ClassMap& classes_;
+    nlohmann::json json_ = {{"classes", nlohmann::json::object()}};
+};
+
+/// The clouds that truth.json names, in its directory.
+std::vector<InputSource> clouds_of(const synth::Truth& truth, const std::filesystem::path& path) {
+    const auto directory = std::filesystem::is_directory(path) ? path : path.parent_path();
+    std::vector<std::string> names;
+    if (!truth.file().scanners.empty())
+        for (const auto& file : truth.file().scanners[0].files)
+            names.push_back((directory / file.name).string());
+    return expand_inputs(names);
+}
+
+std::vector<compare::OpenCloud> openers_of(const std::vector<InputSource>& sources) {
+    std::vector<compare::OpenCloud> clouds;
+    for (const InputSource& source : sources) clouds.push_back([source] { return source.open(); });
+    return clouds;
+}
+
+bool is_city(const std::vector<std::string>& arguments) {
+    return arguments.size() == 1 && tiling::CityPaths(arguments[0]).is_city();
+}
+
+/// Point files, or the points a city was made from.
+std::vector<compare::OpenCloud> reference_clouds(const std::vector<std::string>& arguments) {
+    if (is_city(arguments)) return {[city = arguments[0]] { return tiling::open_city_cloud(city); }};
+    return openers_of(expand_inputs(arguments));
+}
+
+/// What the labels are called: as told, as in the city that is part of the comparison, as in the synthetic
+/// city when its truth is; else they are numbers.
+ClassMap class_names(const CompareFlags& f) {
+    if (!f.classes.empty()) return ClassMap::load(f.classes);
+    if (!f.city.empty()) return tiling::CityReader(f.city).classes();
+    if (is_city(f.reference)) return tiling::CityReader(f.reference[0]).classes();
+    return f.truth.empty() ? ClassMap() : ClassMap::load("synthetic");
+}
+
+void run(Context& context, const CompareFlags& f) {
+    if (f.simulated.empty() && f.city.empty())
+        throw UsageError("compare needs simulated clouds, or --city with --truth");
+    if (f.reference.empty() && f.truth.empty()) throw UsageError("compare needs --reference or --truth");
+    std::optional<tiling::CityReader> city;
+    if (!f.city.empty()) city.emplace(f.city);
+    const ClassMap classes = class_names(f);
+    Report report(classes);
+    std::optional<synth::Truth> truth;  // before the long work: what is missing is said at once
+    if (!f.truth.empty()) truth.emplace(synth::Truth::load(f.truth));
+    const auto simulated = f.simulated.empty() ? std::vector<InputSource>{} : expand_inputs(f.simulated);
+    const Stopwatch watch;
+    if (!simulated.empty() && !f.reference.empty())
+        report.distances("c2c",
+                         compare::cloud_to_cloud(openers_of(simulated), reference_clouds(f.reference),
+                                                 scratch_root(), context.cancel(), context.progress()));
+    if (truth) {
+        if (!simulated.empty()) {
+            const auto distances = distance_to_truth(simulated, *truth, context.cancel(), context.progress());
+            report.distances("truth", distances);
+            report.ghosts(distances);
+        }
+        if (city) {
+            const auto tracer = trace::make_embree_tracer();
+            const auto drive = clouds_of(*truth, f.truth);
+            report.coverage(coverage({*city, *tracer, drive, *truth}, f.coverage_rays,
+                                     parse_bytes(f.resident, "--resident"), context.cancel(),
+                                     context.progress()));
+        }
+    }
+    nlohmann::json result = report.json();
+    result["seconds"] = watch.seconds();
+    context.result(result, report.text());
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, Context& context) {
+    auto flags = std::make_shared<CompareFlags>();
+    CompareFlags& f = *flags;
+    CLI::App& verb =
+        *app.add_subcommand("compare", "how far simulated clouds are from the originals and the truth");
+    verb.fallthrough();
+    verb.add_option("simulated", f.simulated,
+                    "simulated clouds: files, folders of `simulate`, patterns, @lists");
+    verb.add_option("--reference", f.reference,
+                    "the original clouds, in the same ways, or the city itself: the points it was made from");
+    verb.add_option("--truth", f.truth,
+                    "a synthetic drive or its truth.json: distance to true surfaces, ghosts");
+    verb.add_option("--city", f.city, "with --truth: share of the true surface the city covers");
+    verb.add_option("--coverage-rays", f.coverage_rays, "rays of the survey to cast again")
+        ->check(whole_from(std::uint64_t{1}, std::uint64_t{1} << 40))
+        ->capture_default_str()
+        ->type_name("N");
+    verb.add_option("--classes", f.classes,
+                    "class map with the names (default: the city's own, or synthetic with --truth)")
+        ->capture_default_str();
+    verb.add_option("--resident", f.resident, "memory for tiles")->capture_default_str()->type_name("SIZE");
+    verb.footer("Example: citysplat compare scans --reference 'drive/*.las' --truth drive --city city");
+    verb.callback([flags, &context] { run(context, *flags); });
+}
+
+}  // namespace citysplat::cli

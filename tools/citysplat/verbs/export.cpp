@@ -1,0 +1,68 @@
+#include "citysplat/context.hpp"
+#include "citysplat/verbs.hpp"
+#include "core/bytes.hpp"
+#include "core/output_file.hpp"
+#include "io/las/laslib.hpp"
+#include "io/write/export_splats.hpp"
+#include "tiling/store/city_reader.hpp"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <unistd.h>
+
+namespace citysplat::cli {
+
+namespace {
+
+struct ExportFlags {
+    std::string city, format = "ply", out;
+};
+
+/// Through a LAS file, which does not stay.
+template <class Write>
+std::uint64_t write_laz(const std::filesystem::path& path, const Write& write) {
+    OutputFile out(path);
+    const std::filesystem::path las = std::filesystem::path(out.partial()) += ".las";
+    const std::shared_ptr<const void> removal(nullptr, [&las](const void*) { ::unlink(las.c_str()); });
+    const std::uint64_t splats = write("las", las);
+    io::compress_las(las, out.partial());
+    out.commit(true);
+    return splats;
+}
+
+void run(Context& context, const ExportFlags& f) {
+    const Stopwatch watch;
+    const bool laz = f.format == "laz";
+    if (laz) io::require_laz_writing();
+    const tiling::CityReader city(f.city);
+    const auto write = [&](const std::string& format, const std::filesystem::path& path) {
+        return io::export_splats(city, io::export_format_from(format), path, context.cancel(),
+                                 context.progress());
+    };
+    const std::uint64_t splats = laz ? write_laz(f.out, write) : write(f.format, f.out);
+    context.result(
+        {{"splats", splats}, {"files", {f.out}}, {"seconds", watch.seconds()}},
+        f.out + ": " + format_count(splats) + " splats, " + format_duration(watch.seconds()) + "\n");
+}
+
+}  // namespace
+
+void add_export(CLI::App& app, Context& context) {
+    auto flags = std::make_shared<ExportFlags>();
+    ExportFlags& f = *flags;
+    CLI::App& verb = *app.add_subcommand("export", "splats of a city for other tools");
+    verb.fallthrough();
+    verb.add_option("city", f.city, "directory of the city")->required();
+    verb.add_option("--format", f.format, "ply (discs), 2dgs (2-D Gaussian splatting), las or laz (centres)")
+        ->check(CLI::IsMember({"ply", "2dgs", "las", "laz"}))
+        ->capture_default_str();
+    verb.add_option("--out", f.out, "file to write")->required();
+    verb.footer("Example: citysplat export city --format 2dgs --out city.ply");
+    verb.callback([flags, &context] { run(context, *flags); });
+}
+
+}  // namespace citysplat::cli
