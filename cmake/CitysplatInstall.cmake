@@ -1,12 +1,11 @@
 # cmake --install: the program, the libraries, their headers and a CMake package (find_package(citysplat)).
 include(CMakePackageConfigHelpers)
-get_property(libraries GLOBAL PROPERTY CITYSPLAT_LIBRARIES)
+# The library behind the public headers, and what it is made of.
+set(libraries citysplat_api citysplat_core citysplat_model citysplat_io citysplat_tiling citysplat_splat citysplat_trace
+    citysplat_sim)
 install(TARGETS citysplat RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS ${libraries} EXPORT citysplat-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY src/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/citysplat FILES_MATCHING PATTERN "*.hpp")
-install(DIRECTORY datasets DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/citysplat FILES_MATCHING PATTERN "*.hpp"
-        PATTERN classes EXCLUDE)
-install(DIRECTORY datasets DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/citysplat FILES_MATCHING PATTERN "*.hpp")
+install(DIRECTORY include/citysplat DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/citysplat)
 install(EXPORT citysplat-targets NAMESPACE citysplat:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/citysplat-config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/citysplat-config.cmake

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core/vec_hd.hpp"
+
 #include <cmath>
 #include <compare>
 #include <cstdint>
@@ -40,6 +42,9 @@ struct TileFrame {
 
     LatticePoint origin() const {
         return {x_m * kLatticePerMetre, y_m * kLatticePerMetre, z_m * kLatticePerMetre};
+    }
+    Vec3d origin_m() const {
+        return {static_cast<double>(x_m), static_cast<double>(y_m), static_cast<double>(z_m)};
     }
     friend auto operator<=>(const TileFrame&, const TileFrame&) = default;
 };

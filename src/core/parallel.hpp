@@ -27,8 +27,8 @@ inline void acquire(const void*) {}
 inline void release(const void*) {}
 #endif
 
-/// What was done before the end of one turn is done for every later turn. TBB sees to that; this only says
-/// so.
+/// Marks a piece of work of which one is done at a time at this address. TBB makes sure that each begins
+/// after the one before has ended; ThreadSanitizer learns it from here.
 class Turn {
   public:
     explicit Turn(const void* at) : at_(at) { acquire(at); }

@@ -33,6 +33,8 @@ struct ReadOptions {
     bool ignore_bounds = false;
     /// Assigned to files that do not say; contradicting a file that does is an InputError.
     std::string crs{};
+    /// Convert the coordinates to this system, which is in metres ("EPSG:n" or WKT); empty: leave them.
+    std::string to_crs{};
     /// Values of intensity that become 0 and 65535. Default: by the column's type, see docs/inputs.md.
     std::optional<std::pair<double, double>> intensity_range{};
     /// A file of labels for this cloud, one per point (docs/inputs.md); replaces the labels inside.

@@ -185,8 +185,7 @@ EmbreeTile::EmbreeTile(std::shared_ptr<Device> device, const SplatTile& tile, co
     : device_(std::move(device)),
       per_leaf_(options.splats_per_leaf),
       slack_m_(hit_slack_m(options.max_range_m)),
-      origin_{static_cast<double>(tile.frame().x_m), static_cast<double>(tile.frame().y_m),
-              static_cast<double>(tile.frame().z_m)},
+      origin_(tile.frame().origin_m()),
       account_(*device_, tile.size() * kBytesPerSplat) {
     discs_.reserve(tile.size());
     facts_.reserve(tile.size());

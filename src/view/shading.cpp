@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/rng_hd.hpp"
+#include "core/words.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -20,14 +21,8 @@ Rgb to_rgb(Colour c) {
 }
 
 Shade shade_from(const std::string& name) {
-    constexpr std::array<std::pair<const char*, Shade>, 6> kNames{{{"class", Shade::classes},
-                                                                   {"normal", Shade::normal},
-                                                                   {"height", Shade::height},
-                                                                   {"intensity", Shade::intensity},
-                                                                   {"range", Shade::range},
-                                                                   {"splat", Shade::splat}}};
-    for (const auto& [text, shade] : kNames)
-        if (name == text) return shade;
+    constexpr Words<Shade, 6> kShades{{"class", "normal", "height", "intensity", "range", "splat"}};
+    if (const auto shade = kShades.value(name)) return *shade;
     throw UsageError("shading \"" + name + "\" is not one of class, normal, height, intensity, range, splat");
 }
 

@@ -14,7 +14,8 @@ namespace {
 using Names = std::set<std::string>;
 
 const std::vector<SourceFile>& sources() {
-    static const auto files = read_sources(CITYSPLAT_SOURCE_DIR, {"src", "cuda", "datasets", "tools"});
+    static const auto files =
+        read_sources(CITYSPLAT_SOURCE_DIR, {"src", "cuda", "datasets", "include", "tools"});
     return files;
 }
 
@@ -31,6 +32,8 @@ const std::map<std::string, Names> kMayUse{
     {"view", {"core", "model", "io", "trace"}},
     {"cuda", {"core", "model", "trace", "sim"}},
     {"datasets", {"core", "model", "io"}},
+    {"api", {"citysplat", "core", "model", "io", "tiling", "splat", "trace", "sim"}},
+    {"include", {"citysplat"}},
 };
 
 /// The files that may include a library; a name ending in / is a folder.
@@ -152,6 +155,23 @@ TEST_CASE("headers with a library inside are private") {
             INFO(file.path << " includes " << other);
             CHECK(module_of(file.path) == module_of(path));
         }
+}
+
+TEST_CASE("public headers need the standard library alone") {
+    std::size_t headers = 0;
+    for (const SourceFile& file : sources()) {
+        if (!file.path.starts_with("include/")) continue;
+        ++headers;
+        for (const std::string& other : file.ours) {
+            INFO(file.path << " includes " << other);
+            CHECK(other.starts_with("citysplat/"));
+        }
+        for (const std::string& other : file.others) {
+            INFO(file.path << " includes <" << other << ">");
+            CHECK(other.find_first_of("./") == std::string::npos);
+        }
+    }
+    CHECK(headers >= 4);
 }
 
 TEST_CASE("folders and files can be read") {

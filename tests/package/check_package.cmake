@@ -17,4 +17,22 @@ run(${SCRATCH}/prefix/bin/citysplat --version)
 run(${CMAKE_COMMAND} -G Ninja -S ${SOURCE_DIR} -B ${SCRATCH}/build -DCMAKE_PREFIX_PATH=${SCRATCH}/prefix
     -DCMAKE_CXX_COMPILER=${COMPILER} ${flags})
 run(${CMAKE_COMMAND} --build ${SCRATCH}/build)
-run(${SCRATCH}/build/consumer)
+set(program ${SCRATCH}/prefix/bin/citysplat)
+run(${program} synth ${SCRATCH}/drive --length 20 -q)
+run(${program} build ${SCRATCH}/city ${SCRATCH}/drive --trajectory ${SCRATCH}/drive/trajectory.tum --classes synthetic
+    -q)
+run(${SCRATCH}/build/consumer ${SCRATCH}/city ${SCRATCH}/drive/trajectory.tum)
+
+# Nothing but the public headers is installed, and the documentation shows this very program.
+file(GLOB_RECURSE headers RELATIVE ${SCRATCH}/prefix/include ${SCRATCH}/prefix/include/*)
+foreach(header ${headers})
+  if(NOT header MATCHES "^citysplat/[a-z]+\\.hpp$")
+    message(FATAL_ERROR "${header} is installed")
+  endif()
+endforeach()
+file(READ ${SOURCE_DIR}/main.cpp program_text)
+file(READ ${SOURCE_DIR}/../../../docs/library.md documentation)
+string(FIND "${documentation}" "${program_text}" found)
+if(found EQUAL -1)
+  message(FATAL_ERROR "docs/library.md does not show tests/package/consumer/main.cpp")
+endif()

@@ -12,6 +12,8 @@ void InputFlags::add_to(CLI::App& verb) {
         ->check(CLI::IsMember(ReadOptions::kUnits.all()))
         ->capture_default_str();
     verb.add_option("--crs", crs_, "coordinate system of files that do not say: EPSG:n or WKT");
+    verb.add_option("--to-crs", to_crs_,
+                    "convert coordinates to this system (by PROJ; heights only to metres): EPSG:n or WKT");
     verb.add_option("--labels", labels_,
                     "labels in files of their own: a folder with one per cloud, or a file");
     verb.add_option("--columns", columns_,
@@ -35,6 +37,9 @@ ReadOptions InputFlags::read_options() const {
     options.salvage = salvage_;
     options.ignore_bounds = ignore_bounds_;
     options.crs = crs_;
+    options.to_crs = to_crs_;
+    if (!to_crs_.empty() && options.units != ReadOptions::Units::refuse)
+        throw UsageError("--to-crs makes metres of every unit; leave out --units");
     options.text_columns = columns_;
     if (intensity_range_.size() == 2) {
         options.intensity_range = {intensity_range_[0], intensity_range_[1]};

@@ -21,7 +21,7 @@ class InputFlags {
     const std::filesystem::path& labels() const { return labels_; }
 
   private:
-    std::string units_ = "refuse", reader_ = "auto", crs_, columns_;
+    std::string units_ = "refuse", reader_ = "auto", crs_, to_crs_, columns_;
     std::vector<double> intensity_range_;
     std::filesystem::path labels_;
     bool salvage_ = false, ignore_bounds_ = false;

@@ -1,11 +1,15 @@
 #include "io/crs/known_crs.hpp"
 
+#include "core/bytes.hpp"
+#include "core/error.hpp"
+
 #include <cmath>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <proj.h>
 #include <string_view>
+#include <vector>
 
 namespace citysplat::io {
 
@@ -170,6 +174,90 @@ std::optional<std::pair<std::string, double>> known_length_unit(unsigned epsg) {
         !category || std::string_view(category) != "linear" || !(factor > 0))
         return std::nullopt;
     return std::pair(std::string(name ? name : ""), rounded(factor));
+}
+
+/// PROJ's state for one thread at a time.
+class CrsConversion::Worker {
+  public:
+    Worker(const std::string& from, const std::string& to) : context_(::proj_context_create()) {
+        ::proj_log_level(context_.get(), PJ_LOG_NONE);
+        ::proj_context_set_enable_network(context_.get(), 0);
+        CrsPtr a, b;
+        {
+            const Proj proj;
+            a = plane(proj, from);
+            b = plane(proj, to);
+        }
+        if (!a || !b) return;
+        const CrsPtr raw(
+            ::proj_create_crs_to_crs_from_pj(context_.get(), a.get(), b.get(), nullptr, nullptr));
+        if (raw) conversion_.reset(::proj_normalize_for_visualization(context_.get(), raw.get()));
+    }
+
+    explicit operator bool() const { return conversion_ != nullptr; }
+
+    void convert(std::span<double> x, std::span<double> y) const {
+        ::proj_trans_generic(conversion_.get(), PJ_FWD, x.data(), sizeof(double), x.size(), y.data(),
+                             sizeof(double), y.size(), nullptr, 0, 0, nullptr, 0, 0);
+        ::proj_errno_reset(conversion_.get());
+    }
+
+    std::string way() const {
+        const PJ_PROJ_INFO info = ::proj_pj_info(conversion_.get());
+        std::string text = info.description ? info.description : "";
+        if (info.accuracy >= 0) text += ", accurate to " + format_number(info.accuracy) + " m";
+        return text.empty() ? "by PROJ" : text;
+    }
+
+  private:
+    struct DestroyContext {
+        void operator()(PJ_CONTEXT* context) const { ::proj_context_destroy(context); }
+    };
+
+    CrsPtr plane(const Proj& proj, const std::string& text) const {
+        const CrsPtr crs = proj.create(text);
+        const CrsPtr horizontal = crs ? proj.horizontal(crs.get()) : CrsPtr();
+        return horizontal ? CrsPtr(::proj_clone(context_.get(), horizontal.get())) : CrsPtr();
+    }
+
+    std::unique_ptr<PJ_CONTEXT, DestroyContext> context_;
+    CrsPtr conversion_;
+};
+
+struct CrsConversion::Pool {
+    std::mutex mutex;
+    std::vector<std::unique_ptr<Worker>> idle;
+};
+
+CrsConversion::CrsConversion(const std::string& from, const std::string& to)
+    : from_(from), to_(to), pool_(std::make_unique<Pool>()) {
+    auto worker = std::make_unique<Worker>(from, to);
+    if (!*worker)
+        throw InputError("PROJ knows no way from \"" + from.substr(0, 60) + "\" to \"" + to.substr(0, 60) +
+                         "\"");
+    way_ = worker->way();
+    pool_->idle.push_back(std::move(worker));
+}
+
+CrsConversion::~CrsConversion() = default;
+
+std::unique_ptr<CrsConversion::Worker> CrsConversion::take() const {
+    {
+        const std::lock_guard guard(pool_->mutex);
+        if (!pool_->idle.empty()) {
+            auto worker = std::move(pool_->idle.back());
+            pool_->idle.pop_back();
+            return worker;
+        }
+    }
+    return std::make_unique<Worker>(from_, to_);
+}
+
+void CrsConversion::convert(std::span<double> x, std::span<double> y) const {
+    auto worker = take();
+    worker->convert(x, y);
+    const std::lock_guard guard(pool_->mutex);
+    pool_->idle.push_back(std::move(worker));
 }
 
 }  // namespace citysplat::io

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
-/// What PROJ knows about coordinate systems: names, units, identity. No coordinate is changed here. The one
-/// place that uses PROJ; safe to call from several threads.
+/// What PROJ knows about coordinate systems: names, units, identity, and the way from one to another. No
+/// coordinate is changed unless a CrsConversion is asked to. The one place that uses PROJ; safe to call from
+/// several threads.
 namespace citysplat::io {
 
 struct KnownCrs {
@@ -29,5 +32,29 @@ std::optional<std::string> wkt_of_known_crs(const std::string& text);
 
 /// Metres of an EPSG unit of length (9001, 9003, …) and its name. Nothing when there is no such unit.
 std::optional<std::pair<std::string, double>> known_length_unit(unsigned epsg);
+
+/// Makes positions of one system those of another: x and y, or longitude and latitude in degrees; heights are
+/// left alone.
+class CrsConversion {
+  public:
+    /// Throws InputError when PROJ does not know one of the systems, or no way between them.
+    CrsConversion(const std::string& from, const std::string& to);
+    ~CrsConversion();
+    CrsConversion(const CrsConversion&) = delete;
+    CrsConversion& operator=(const CrsConversion&) = delete;
+
+    /// A place where the conversion is not defined becomes infinite. Requires as many y as x.
+    void convert(std::span<double> x, std::span<double> y) const;
+    /// What PROJ does, and how accurate it says that is.
+    const std::string& way() const { return way_; }
+
+  private:
+    class Worker;
+    std::unique_ptr<Worker> take() const;
+
+    std::string from_, to_, way_;
+    struct Pool;
+    std::unique_ptr<Pool> pool_;
+};
 
 }  // namespace citysplat::io

@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "core/text.hpp"
+#include "io/input/converted_file.hpp"
 #include "io/input/kitti_sequence.hpp"
 #include "io/las/las_file.hpp"
 #include "io/points/kitti_scan.hpp"
@@ -48,15 +49,17 @@ std::unique_ptr<PointFile> open_by_content(File file, const ReadOptions& options
 }  // namespace
 
 std::unique_ptr<PointFile> open_point_file(const std::filesystem::path& path, const ReadOptions& options) {
-    using io::KittiSequence;
-    const auto folder = options.world_from_sensor ? std::nullopt : KittiSequence::folder_of(path);
-    if (!folder) return io::at_pose(open_by_content(File(path, File::Mode::read), options), options);
-    const io::KittiScan scan = KittiSequence(*folder).scan(path);
-    ReadOptions placed = options;
-    placed.world_from_sensor = scan.pose.world_from_body;
-    placed.scan_time_s = scan.pose.time_s;
-    if (placed.labels.empty()) placed.labels = scan.labels;
-    return io::at_pose(open_by_content(File(path, File::Mode::read), placed), placed);
+    ReadOptions how = options;
+    if (!options.to_crs.empty()) how.units = ReadOptions::Units::as_is;
+    if (const auto folder = options.world_from_sensor ? std::nullopt : io::KittiSequence::folder_of(path)) {
+        const io::KittiScan scan = io::KittiSequence(*folder).scan(path);
+        how.world_from_sensor = scan.pose.world_from_body;
+        how.scan_time_s = scan.pose.time_s;
+        if (how.labels.empty()) how.labels = scan.labels;
+    }
+    auto file = io::at_pose(open_by_content(File(path, File::Mode::read), how), how);
+    return options.to_crs.empty() ? std::move(file)
+                                  : io::in_other_crs(std::move(file), options, path.string());
 }
 
 }  // namespace citysplat

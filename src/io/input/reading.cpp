@@ -65,7 +65,7 @@ std::string dumped(const json& j) {
     try {
         return j.dump();
     } catch (const json::type_error&) {
-        throw UsageError("--crs, --columns and --trajectory-columns must be UTF-8 text");
+        throw UsageError("--crs, --to-crs, --columns and --trajectory-columns must be UTF-8 text");
     }
 }
 
@@ -89,6 +89,7 @@ ReadOptions to_read_options(const json& j) {
     o.salvage = j.value("salvage", false);
     o.ignore_bounds = j.value("ignore_bounds", false);
     o.crs = j.value("crs", "");
+    o.to_crs = j.value("to_crs", "");
     if (j.contains("intensity_range"))
         o.intensity_range = {j["intensity_range"].at(0), j["intensity_range"].at(1)};
     o.text_columns = j.value("columns", "");
@@ -137,6 +138,7 @@ std::string reading_of(const InputSource& source, const ReadOptions& options,
     if (options.salvage) j["salvage"] = true;
     if (options.ignore_bounds) j["ignore_bounds"] = true;
     if (!options.crs.empty()) j["crs"] = options.crs;
+    if (!options.to_crs.empty()) j["to_crs"] = options.to_crs;
     if (options.intensity_range)
         j["intensity_range"] = {options.intensity_range->first, options.intensity_range->second};
     if (!options.text_columns.empty()) j["columns"] = options.text_columns;

@@ -133,8 +133,7 @@ struct LasSplats {
 template <class Format>
 void append_tile(const SplatTile& tile, const ExportLayout& layout, std::vector<std::byte>& records,
                  CloudSummary& summary) {
-    const TileFrame f = tile.frame();
-    const Vec3d origin{static_cast<double>(f.x_m), static_cast<double>(f.y_m), static_cast<double>(f.z_m)};
+    const Vec3d origin = tile.frame().origin_m();
     records.resize(tile.size() * Format::kBytes);
     std::byte* at = records.data();
     for (std::size_t i = 0; i < tile.size(); ++i) {

@@ -126,6 +126,7 @@ SimulationReport Simulation::run(const CancelToken& cancel, Progress& progress) 
     report_.cache = city_.statistics();
     report_.digest = digest_.finish();
     report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    sink_.finish();
     return report_;
 }
 

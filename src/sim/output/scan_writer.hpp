@@ -46,7 +46,7 @@ class ScanWriter final : public ScanSink {
     void consume(const Scan& scan) override;
     void conclude(const Scan& scan) override;
     /// Completes headers, poses and times.
-    void finish();
+    void finish() override;
     std::uint64_t bytes() const { return bytes_; }
 
   private:

@@ -16,6 +16,8 @@ class ScanSink {
     virtual ~ScanSink() = default;
     virtual void consume(const Scan& scan) = 0;
     virtual void conclude(const Scan& scan) = 0;
+    /// All scans are there. Not called when the run fails.
+    virtual void finish() {}
 };
 
 }  // namespace citysplat::sim

@@ -124,7 +124,8 @@ void Grower::suppress_all(std::uint32_t seed, const Neighbours& n, PointList& su
         if (n.distance2[i] <= reach * reach) suppressed.push_back(n.point[i]);
 }
 
-/// Whether too few members are enough, because hardly any other points are near, and certainly so.
+/// What becomes of a seed whose splat has too few members. It is a splat if its group allows it, if the ball
+/// holds at least three points but few in all, and if all of that ball was read; unknown if it was not.
 Growth::Fate Grower::fate_of_few(std::uint32_t seed, const Neighbours& n) const {
     constexpr std::size_t kLeast = 3;  // two may be a pair of outliers
     const auto many = static_cast<std::size_t>(settings_.params.sparse_points[group_of(seed)]);

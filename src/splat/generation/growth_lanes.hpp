@@ -12,8 +12,9 @@
 /// bits: decisions are made in float, operation by operation, and sums are of whole numbers, exact in double.
 namespace citysplat::splat {
 
-/// Neighbours before a certain one, in the order of (distance, rank), belong to the splat. This is how far it
-/// is; those equally far and not before it are marked in the columns.
+/// The neighbour that stops the growth. In the order of (distance, rank) all neighbours before it belong to
+/// the splat, it and all behind it do not. Those that are as far as it and not before it are marked in the
+/// columns.
 struct Stop {
     static constexpr std::int32_t kNever = std::numeric_limits<std::int32_t>::max();
     std::int32_t distance2 = kNever;

@@ -45,10 +45,11 @@ struct SplatParams {
     /// a square metre are all there is of a far wall.
     std::array<int, 4> sparse_points{20, 20, 0, 0};
     double sparse_reach_m = 0.45;
-    /// So thick may they be, in units of the bound of ε, to count as lying on a plane.
+    /// They lie on a plane if their spread across it is at most this many times the bound of ε.
     double sparse_thickness = 0.7;
-    /// Groups where a splat of too few points among fewer than `sparse_points`, but three, is kept all the
-    /// same: in the place of its seed, small, facing the sensor.
+    /// A splat of fewer than `least_points` is kept all the same if its group is marked here and its ball
+    /// holds at least three, but fewer than `sparse_points`. It stays in the place of its seed, faces the
+    /// sensor, and is small.
     std::array<bool, 4> sparse_discs{false, true, false, false};
     double sparse_radius_m = 0.05;  ///< at most
     /// Discs are centred on their points and end where the points do: their radius is at most this times that
@@ -59,9 +60,9 @@ struct SplatParams {
     std::array<double, 4> lateral_noise{0, 0, 0.5, 0.5};
     /// A disc that is centred on its points still has its seed within this share of its radius.
     double seed_inside = 0.8;
-    /// Where growth ends at once although there are points enough — creases, where a ball holds two surfaces
-    /// and its plane is neither — the nearest so many points of the same class are asked for a plane as above
-    /// (0: none), with so much noise across the rays. The disc is small.
+    /// A crease is where a ball holds two surfaces: the plane of all its points is neither, and growth ends
+    /// at once. There the plane comes from this many nearest points of the same class (0: no such splats),
+    /// with this noise across the rays as in `lateral_noise`. The disc is small.
     int crease_points = 8;
     double crease_noise = 0.5;
     double crease_radius_m = 0.05;  ///< at most

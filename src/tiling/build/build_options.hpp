@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/words.hpp"
 #include "io/input/reading.hpp"
 #include "model/tile_grid.hpp"
 #include "tiling/points/partition.hpp"
@@ -66,7 +67,9 @@ enum class Reason {
     missing_object,  ///< the payload is gone or has the wrong size
     split            ///< the grid here is now finer or coarser
 };
-const char* text_of(Reason reason);
+inline constexpr Words<Reason, 7> kReasons{{"new source", "changed core", "changed halo", "parameters",
+                                            "algorithm version", "missing object", "other grid"}};
+inline const char* text_of(Reason reason) { return kReasons.of(reason); }
 
 struct Explanation {
     TileKey tile;

@@ -375,26 +375,6 @@ class Builder {
 
 }  // namespace
 
-const char* text_of(Reason reason) {
-    switch (reason) {
-        case Reason::new_tile:
-            return "new source";
-        case Reason::changed_core:
-            return "changed core";
-        case Reason::changed_halo:
-            return "changed halo";
-        case Reason::parameters:
-            return "parameters";
-        case Reason::algorithm:
-            return "algorithm version";
-        case Reason::missing_object:
-            return "missing object";
-        case Reason::split:
-            return "other grid";
-    }
-    return "";
-}
-
 BuildReport build_city(const std::filesystem::path& city, TileProcessor& processor,
                        const BuildOptions& options, const CancelToken& cancel, Progress& progress) {
     Builder builder(city, processor, options, cancel, progress);

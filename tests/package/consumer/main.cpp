@@ -1,8 +1,41 @@
-#include "model/class_map.hpp"
-#include "model/tile_grid.hpp"
+#include <citysplat/simulation.hpp>
+#include <cmath>
+#include <cstdio>
 
-int main() {
-    const citysplat::TileGrid grid(50);
-    const bool road = citysplat::ClassMap::load("synthetic").at(7).name == "road";
-    return road && grid.base_tile_of(-1, 0).ix == -1 ? 0 : 1;
+using namespace citysplat::api;
+
+/// What does somebody see who stands in the middle of the city? Then a sensor drives through it.
+int main(int argc, char** argv) try {
+    if (argc != 3) throw Error(2, "usage: consumer CITY TRAJECTORY");
+    const City city(argv[1]);
+    const Trajectory drive = Trajectory::read(argv[2]);
+    std::printf("citysplat %s: %llu splats in %zu tiles\n", version(),
+                static_cast<unsigned long long>(city.splats()), city.tiles().size());
+
+    const Vec3 eye = drive.at((drive.begin_s() + drive.end_s()) / 2)->position;
+    std::vector<Ray> rays;
+    for (int degree = 0; degree < 360; degree += 10) {
+        const double a = degree * 3.14159265358979 / 180;
+        rays.push_back({eye, {static_cast<float>(std::cos(a)), static_cast<float>(std::sin(a)), 0}});
+    }
+    std::size_t met = 0;
+    for (const Hit& hit : Caster(city).cast(rays)) {
+        if (!hit.found) continue;
+        ++met;
+        std::printf("%8.2f m  %s\n", hit.range_m, city.class_name(hit.label).c_str());
+    }
+
+    SimulationOptions options;
+    options.to_s = drive.begin_s() + 0.5;
+    const SimulationResult result =
+        simulate(city, Sensor::load("vlp-16"), drive, options, [](const Scan& scan) {
+            std::printf("scan %llu: %zu rays\n", static_cast<unsigned long long>(scan.index),
+                        scan.returns.size());
+            return true;
+        });
+    std::printf("%llu returns\n", static_cast<unsigned long long>(result.hits));
+    return met > 0 && result.hits > 0 ? 0 : 1;
+} catch (const Error& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return e.code();
 }

@@ -121,7 +121,6 @@ void run(Context& context, const SimulateFlags& flags) {
         const sim::SimulationReport report =
             sim::simulate({city, *backend.tracer, sensor.run, trajectory, options}, writer, context.cancel(),
                           context.progress());
-        writer.finish();
         const std::string name = sensor.name.empty() ? sensor.run.sensor.id : sensor.name;
         say_report(context, name, report);
         for (const std::string& warning : sim::warnings_of(report, sensor.run.sensor)) {

@@ -1,0 +1,98 @@
+#include "api/parts.hpp"
+#include "trace/resident_city.hpp"
+
+namespace citysplat::api {
+inline namespace v1 {
+
+const char* version() { return CITYSPLAT_VERSION; }
+
+City::City(const std::filesystem::path& directory, std::optional<std::int64_t> generation)
+    : parts_(guarded([&] {
+          auto parts = std::make_shared<Parts>(directory, generation);
+          for (const TileEntry& e : parts->reader.tiles())
+              parts->tiles.push_back({e.key.text(), e.splats, to_api(e.min), to_api(e.max)});
+          return parts;
+      })) {}
+City::~City() = default;
+City::City(const City&) = default;
+City& City::operator=(const City&) = default;
+
+std::int64_t City::generation() const { return parts_->reader.generation().id; }
+std::uint64_t City::splats() const { return parts_->reader.generation().splats; }
+std::string City::crs() const { return parts_->reader.crs(); }
+std::string City::digest() const { return parts_->reader.generation().digest.hex(); }
+std::span<const TileInfo> City::tiles() const { return parts_->tiles; }
+
+std::vector<Splat> City::tile(std::size_t index) const {
+    if (index >= parts_->tiles.size())
+        throw Error(static_cast<int>(ErrorKind::usage), "the city has " +
+                                                            std::to_string(parts_->tiles.size()) +
+                                                            " tiles, not a tile " + std::to_string(index));
+    return guarded([&] {
+        const SplatTile tile = parts_->reader.load(index);
+        const Vec3d origin = tile.frame().origin_m();
+        std::vector<Splat> splats;
+        splats.reserve(tile.size());
+        for (std::size_t i = 0; i < tile.size(); ++i) {
+            const Disc disc = tile.disc(i);
+            splats.push_back({to_api(origin + vec_cast<double>(disc.centre)), to_api(disc.normal),
+                              disc.radius, tile.label()[i], tile.intensity()[i]});
+        }
+        return splats;
+    });
+}
+
+std::string City::class_name(std::uint16_t label) const {
+    const ClassMap& classes = parts_->reader.classes();
+    return classes.classes().empty() ? std::string() : classes.at(label).name;
+}
+
+struct Caster::Parts {
+    Parts(const City& which, const trace::CacheOptions& options)
+        : city(which), tracer(trace::make_embree_tracer()), resident(city.parts().reader, *tracer, options) {}
+
+    City city;
+    std::unique_ptr<trace::Tracer> tracer;
+    trace::ResidentCity resident;
+};
+
+Caster::Caster(const City& city, std::uint64_t memory_bytes)
+    : parts_(guarded([&] {
+          trace::CacheOptions options;
+          options.budget_bytes = memory_bytes;
+          return std::make_unique<Parts>(city, options);
+      })) {}
+Caster::~Caster() = default;
+Caster::Caster(Caster&&) noexcept = default;
+Caster& Caster::operator=(Caster&&) noexcept = default;
+
+std::vector<Hit> Caster::cast(std::span<const Ray> rays) {
+    return guarded([&] {
+        std::vector<trace::Ray> inner;
+        inner.reserve(rays.size());
+        for (const Ray& r : rays)
+            inner.push_back({from_api(r.origin),
+                             {r.direction.x, r.direction.y, r.direction.z},
+                             r.min_range_m,
+                             r.max_range_m});
+        std::vector<trace::Hit> found(rays.size());
+        parts_->resident.closest(inner, found, CancelToken());
+        std::vector<Hit> hits(rays.size());
+        for (std::size_t i = 0; i < rays.size(); ++i) {
+            const trace::Hit& hit = found[i];
+            if (!hit.exists()) continue;
+            const citysplat::Vec3f normal = unpack_normal(hit.normal), direction = inner[i].direction;
+            hits[i] = {true,
+                       hit.range_m,
+                       to_api(inner[i].origin + vec_cast<double>(direction) * hit.range_m),
+                       to_api(dot(normal, direction) > 0 ? -normal : normal),
+                       hit.label,
+                       hit.intensity,
+                       hit.splat_id};
+        }
+        return hits;
+    });
+}
+
+}  // namespace v1
+}  // namespace citysplat::api
