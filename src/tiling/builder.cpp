@@ -255,8 +255,8 @@ class Builder {
         if (latest_) {
             input.all_because = why_all();
             if (input.all_because != Reason::split) input.before = catalog_->tiles(latest_->id);
-            const CityPoints before(store_, sources_of(*catalog_, catalog_->inputs(latest_->id)));
-            input.changed = changed_sectors(before.sectors(), points_->sectors());
+            const auto before = sources_of(*catalog_, catalog_->inputs(latest_->id));
+            input.changed = changed_sectors(content_hashes(before), content_hashes(points_->sources()));
         }
         return make_plan(input);
     }
