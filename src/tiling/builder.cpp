@@ -24,15 +24,6 @@ double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Complete or not there at all.
-void create_catalog(const CityPaths& paths) {
-    const auto temporary = paths.new_temporary();
-    Catalog::create(temporary);
-    if (::rename(temporary.c_str(), paths.catalog().c_str()) != 0)
-        throw_errno("cannot rename to", paths.catalog());
-    sync_directory(paths.root());
-}
-
 std::set<Sector> changed_sectors(const std::map<Sector, Hash128>& before,
                                  const std::map<Sector, Hash128>& now) {
     std::set<Sector> changed;
@@ -129,7 +120,11 @@ class Builder {
     }
 
     void open_catalog() {
-        if (!store_.paths().is_city()) create_catalog(store_.paths());
+        if (const CityPaths& paths = store_.paths(); !paths.is_city()) {
+            const auto empty = paths.new_temporary();
+            Catalog::create(empty);
+            install_catalog(empty, paths);
+        }
         catalog_.emplace(Catalog::open_to_write(store_.paths().catalog()));
         latest_ = catalog_->latest();
         if (latest_) check_rows(*catalog_, store_, *latest_);

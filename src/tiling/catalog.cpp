@@ -2,7 +2,6 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
-#include "tiling/city_paths.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -508,6 +507,12 @@ void Catalog::forget(std::span<const std::int64_t> generations, const std::set<H
     for (const std::int64_t id : unused) remove.bind(1, id).run();
     db_.execute("DELETE FROM segment WHERE source NOT IN (SELECT id FROM source)");
     transaction.commit();
+}
+
+void install_catalog(const std::filesystem::path& whole, const CityPaths& paths) {
+    if (::rename(whole.c_str(), paths.catalog().c_str()) != 0)
+        throw_errno("cannot rename to", paths.catalog());
+    sync_directory(paths.root());
 }
 
 }  // namespace citysplat::tiling
