@@ -156,14 +156,15 @@ class Builder {
         if (options_.refuse_small_memory) refuse_small_memory();
     }
 
-    /// A sixth of a prediction is room for the holes between several tiles; a large tile is made alone.
+    /// Only now, because the most crowded place is known when the inputs have been read. A sixth of a
+    /// prediction is room for the holes between several tiles; a large tile is made alone.
     void refuse_small_memory() const {
         if (plan_.planned.empty()) return;
         const std::uint64_t least = report_.predicted_memory_bytes / 6 * 5 + TileRun::kBesideTiles;
         if (least > options_.memory_bytes)
             throw UsageError("--memory " + std::to_string(options_.memory_bytes >> 20) +
                              "M is too little for this: the least is " + std::to_string((least >> 20) + 1) +
-                             "M, for the most crowded place");
+                             "M, for the most crowded place; what was read is kept for the next build");
     }
 
     void refuse_full_disk() const {
