@@ -167,7 +167,8 @@ TEST_CASE("an input that changes while it is read is not used") {
     CHECK(CityReader(d.city).generation().id == first.generation);
 }
 
-TEST_CASE("of many small inputs, those that can be read are kept when some cannot; the first error counts") {
+TEST_CASE(
+    "of many small inputs, those that can be read are kept when some cannot, and the first error counts") {
     Drive d;
     for (int i = 0; i < 200; ++i)
         d.put("part" + std::to_string(1000 + i) + ".cloud",
@@ -217,7 +218,7 @@ TEST_CASE("a dry run predicts and touches nothing") {
     CHECK(built.published);
 }
 
-TEST_CASE("a failing tile stops the build, or with keep-going is listed; nothing is published") {
+TEST_CASE("a failing tile stops the build, or with keep-going is listed, and nothing is published") {
     Drive d;
     d.put("a.cloud", street(1, 1000, 2000, 90, 3));
     class Failing final : public TileProcessor {

@@ -148,7 +148,7 @@ TEST_CASE("swapped payloads are detected") {
     CHECK_NOTHROW(reader.load(2));
 }
 
-TEST_CASE("verify names a damaged tile and touches nothing; set aside, the next build makes it again") {
+TEST_CASE("verify names a damaged tile and touches nothing: set aside, the next build makes it again") {
     SmallCity c;
     CancelToken cancel;
     Progress progress;
