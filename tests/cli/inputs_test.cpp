@@ -124,7 +124,7 @@ TEST_CASE("info of several files names the broken one, shows the others, and fai
     CHECK(j["errors"].size() == 1);
 }
 
-TEST_CASE("info of many files is one page; of files in different systems without common bounds") {
+TEST_CASE("info of many files is one page, of files in different systems without common bounds") {
     const TempDir dir;
     for (int i = 0; i < 30; ++i) in_epsg(2154, 40).write(dir / ("part" + std::to_string(i) + ".las"));
     const std::string folder = dir.path().string();
@@ -178,7 +178,7 @@ TEST_CASE("a city has one coordinate system: others are refused, the unknown mus
     CHECK(json_of(test::citysplat({"--json", "info", out}))["crs"] == "EPSG:2154");
 }
 
-TEST_CASE("feet are refused, and scaled on request; the scaled city does not claim the system in feet") {
+TEST_CASE("feet are refused, and scaled on request, and the scaled city does not claim the system in feet") {
     const TempDir dir;
     const std::string wkt = "PROJCS[\"Oregon (ft)\",GEOGCS[\"g\"],UNIT[\"foot\",0.3048]]",
                       city = dir / "city",

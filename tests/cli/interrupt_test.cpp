@@ -23,7 +23,7 @@ TEST_CASE("Ctrl-C stops a build with exit code 130 and leaves a directory the ne
     CHECK(test::citysplat({"verify", city, "--deep", "-q"}).exit_code == 0);
 }
 
-TEST_CASE("Ctrl-C stops a long survey with exit code 130 within seconds; the next one takes its place") {
+TEST_CASE("Ctrl-C stops a long survey with exit code 130 within seconds, and the next one takes its place") {
     const TempDir dir;
     const std::string drive = dir / "drive";
     const Outcome stopped = test::citysplat_with_signal({"synth", drive, "--length", "100000", "-q"}, SIGINT,

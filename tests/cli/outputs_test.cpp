@@ -47,6 +47,25 @@ struct Runs : test::SmallCity {
         all.insert(all.end(), arguments.begin(), arguments.end());
         return test::run_program(all);
     }
+    /// With a disk below `directory` that is full from that write on; never when `at` is 0. Returns also how
+    /// many operations there were.
+    std::pair<Outcome, long> on_full_disk(const fs::path& directory, long at,
+                                          const std::vector<std::string>& arguments) const {
+        const fs::path log = dir / "operations";
+        std::vector<std::string> all{"env",
+                                     std::string("LD_PRELOAD=") + CITYSPLAT_FAULT_SHIM,
+                                     "ASAN_OPTIONS=verify_asan_link_order=0",
+                                     "FAULT_DIR=" + directory.string(),
+                                     std::string("FAULT_KIND=") + (at == 0 ? "count" : "enospc"),
+                                     "FAULT_AT=" + std::to_string(at),
+                                     "FAULT_LOG=" + log.string(),
+                                     test::program()};
+        all.insert(all.end(), arguments.begin(), arguments.end());
+        const Outcome outcome = test::run_program(all);
+        long operations = 0;
+        std::ifstream(log) >> operations;
+        return {outcome, operations};
+    }
 };
 
 }  // namespace
@@ -121,6 +140,31 @@ TEST_CASE("a run that fails leaves whole scans only, and the next one takes its 
     // Not even a scan fits.
     CHECK(c.cramped("20", c.simulate("tiny", {"-q"})).exit_code == 74);
     for (const auto& [name, content] : files_below(c.dir / "tiny")) CHECK(name == "run.toml");
+}
+
+TEST_CASE(
+    "a disk that fills up under a simulation is said, leaves whole scans, and the next run completes it") {
+    const Runs c;
+    const auto [whole, operations] = c.on_full_disk(c.dir / "good", 0, c.simulate("good", {"--accumulate"}));
+    REQUIRE(whole.exit_code == 0);
+    REQUIRE(operations > 20);
+    const auto good = files_below(c.dir / "good");
+    constexpr long kPositions = 6;
+    for (long i = 0; i < kPositions; ++i) {
+        const long at = 1 + operations * i / kPositions;
+        INFO("disk full from operation " << at << " of " << operations);
+        const fs::path scans = c.dir / "scans";
+        const Outcome failed = c.on_full_disk(scans, at, c.simulate("scans", {"--accumulate"})).first;
+        INFO(failed.err);
+        CHECK(failed.exit_code == 74);
+        CHECK_THAT(failed.err, Catch::Contains("No space left"));
+        CHECK_FALSE(has_partial(scans));
+        for (const auto& [name, content] : files_below(scans))
+            if (name != "run.toml") CHECK(content == good.at(name));
+        CHECK(test::citysplat(c.simulate("scans", {"--accumulate"})).exit_code == 0);
+        CHECK(files_below(scans) == good);
+        fs::remove_all(scans);
+    }
 }
 
 TEST_CASE("a killed run leaves whole scans and remainders that the next one removes") {

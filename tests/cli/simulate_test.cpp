@@ -110,7 +110,7 @@ TEST_CASE("noise follows the seed, and is off with --noise off") {
     CHECK(digest({"--seed", "1", "--noise", "off"}) == digest({"--seed", "2", "--noise", "off"}));
 }
 
-TEST_CASE("a damaged tile stops a simulation by name; --allow-missing marks the rays") {
+TEST_CASE("a damaged tile stops a simulation by name, and --allow-missing marks the rays") {
     Drive d;
     const json whole = d.simulate();
     d.damage();

@@ -205,7 +205,7 @@ TEST_CASE("LZF decompresses literals and matches, and refuses what would leave i
                            20));
 }
 
-TEST_CASE("PCD: ascii, binary and compressed give the same points; NaN is no return") {
+TEST_CASE("PCD: ascii, binary and compressed give the same points, and NaN is no return") {
     test::TempDir dir;
     const std::string fields = "x y z intensity ring label";
     std::string rows, binary;
@@ -276,7 +276,7 @@ TEST_CASE("damaged PCD files are refused") {
     CHECK_THAT(pcd(pcd_header("x y z", "4 4 4", "F F F", 1, "zip")), Contains("\"zip\""));
 }
 
-TEST_CASE("KITTI scans are four floats a point; poses place them in the world with their sensor") {
+TEST_CASE("KITTI scans are four floats a point, and poses place them in the world with their sensor") {
     test::TempDir dir;
     std::string bytes;
     for (const float v : {1.0f, 2.0f, 3.0f, 0.5f, 4.0f, 5.0f, 6.0f, 1.0f}) put(bytes, v);

@@ -187,7 +187,7 @@ TEST_CASE("map projections agree with published coordinates") {
     }
 }
 
-TEST_CASE("holes in a recording are refused unless allowed; standing still is no hole") {
+TEST_CASE("holes in a recording are refused unless allowed, and standing still is no hole") {
     test::TempDir dir;
     std::string text, still;
     for (int i = 0; i < 50; ++i) {

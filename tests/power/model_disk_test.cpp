@@ -160,7 +160,7 @@ TEST_CASE("a new directory that is lost takes everything in it along, synced or 
     CHECK(cut(disk, Kind::nothing) == "left/old=old right/new/file=safe");
 }
 
-TEST_CASE("a torn write keeps whole sectors of 512 bytes; each is old, new or zero") {
+TEST_CASE("a torn write keeps whole sectors of 512 bytes, each of which is old, new or zero") {
     const std::string before(2000, 'a'), now(1800, 'b');
     ModelDisk disk = disk_after(NameModel::ordered, {written(4, 0, before), synced(4), written(4, 100, now)});
     bool torn = false, zeroed = false;

@@ -64,5 +64,14 @@ TEST_CASE("wrong splat parameters are named") {
     CHECK_THAT(message("neighbours = 12.5"), Contains("neighbours must be a whole number"));
     CHECK_THAT(message("group_factor = [1, 2]"), Contains("four values"));
     CHECK_THAT(message("a ="), Contains("line 1"));
+    const SplatParams usual;
+    SplatParams::for_each_field(usual, [&](std::string_view name, const auto& field, double, double) {
+        for (const std::string bad : {"nan", "inf", "-inf", "1e308", "-1e308"}) {
+            if constexpr (requires { field.size(); })
+                CHECK_THAT(message(std::string(name) + " = [" + bad + ", 1, 1, 1]"), Contains("must be"));
+            else
+                CHECK_THAT(message(std::string(name) + " = " + bad), Contains("must be"));
+        }
+    });
     CHECK(message("suppression = 0.2\nerror_factor = [3, 1, 0.33, 0.25]") == "accepted");
 }

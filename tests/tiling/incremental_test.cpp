@@ -102,6 +102,45 @@ TEST_CASE("calibration stays frozen until it is asked for") {
     CHECK(third.calibration == d.clean_build().calibration);
 }
 
+TEST_CASE("far points come and go by their number alone: copies change nothing, neighbours bring them in") {
+    Drive d;
+    d.put("a.cloud", street(1, 1000, 2000, 60, 3));
+    std::vector<CloudPoint> far;
+    for (int i = 0; i < 12; ++i) far.push_back({.x = 6399.5 - 0.5 * i, .y = 6410});
+    d.put("far.cloud", far);
+    const BuildReport first = build_toy(d.city, d.options());
+    CHECK(first.far_outliers == 12);
+    const auto expect = [&](std::uint64_t far_outliers) {
+        const BuildReport now = build_toy(d.city, d.options());
+        CHECK(now.far_outliers == far_outliers);
+        const BuildReport clean = d.clean_build(first.calibration);
+        CHECK(now.digest == clean.digest);
+        CHECK(now.far_outliers == clean.far_outliers);
+        return now.digest;
+    };
+    // The same points once more, and with them their neighbours in the next sector.
+    auto more = far;
+    more.insert(more.end(), far.begin(), far.end());
+    d.put("more.cloud", more);
+    CHECK(expect(12) == first.digest);
+    for (int i = 0; i < 3; ++i) far.push_back({.x = 6400.5 + 0.5 * i, .y = 6410});
+    d.put("more.cloud", far);
+    CHECK(expect(15) == first.digest);
+    far.push_back({.x = 6402, .y = 6410});
+    d.put("more.cloud", far);
+    CHECK(expect(0) != first.digest);
+
+    // What the city was is known without the archives of inputs that are replaced.
+    Catalog catalog = Catalog::open_to_read(CityPaths(d.city).catalog());
+    const auto inputs = catalog.inputs(catalog.latest()->id);
+    for (const InputRow& input : inputs)
+        if (fs::path(input.path).filename() == "more.cloud")
+            fs::remove(CityPaths(d.city).object(catalog.source(input.source).object));
+    far.pop_back();
+    d.put("more.cloud", far);
+    CHECK(expect(15) == first.digest);
+}
+
 TEST_CASE("garbage beyond core and halo does not change a byte of a tile") {
     check_non_interference(toy_maker());
 }
@@ -128,7 +167,8 @@ TEST_CASE("an input that changes while it is read is not used") {
     CHECK(CityReader(d.city).generation().id == first.generation);
 }
 
-TEST_CASE("of many small inputs, those that can be read are kept when some cannot; the first error counts") {
+TEST_CASE(
+    "of many small inputs, those that can be read are kept when some cannot, and the first error counts") {
     Drive d;
     for (int i = 0; i < 200; ++i)
         d.put("part" + std::to_string(1000 + i) + ".cloud",
@@ -178,7 +218,7 @@ TEST_CASE("a dry run predicts and touches nothing") {
     CHECK(built.published);
 }
 
-TEST_CASE("a failing tile stops the build, or with keep-going is listed; nothing is published") {
+TEST_CASE("a failing tile stops the build, or with keep-going is listed, and nothing is published") {
     Drive d;
     d.put("a.cloud", street(1, 1000, 2000, 90, 3));
     class Failing final : public TileProcessor {

@@ -198,9 +198,48 @@ TEST_CASE("a few points far from everything are quarantined, however they are di
     for (const Archives* a : {&one, &two}) {
         const CityPoints points = a->points();
         CHECK(points.quarantined_points() == 3);
-        CHECK(points.sectors().size() == 1);
+        CHECK(points.occupied_sectors().size() == 1);
         CHECK(points.read({to_lattice(4990), to_lattice(4990), to_lattice(5010), to_lattice(5010)}, 0)
                   .points.empty());
+    }
+}
+
+TEST_CASE("far points are counted once, however often and in however many files they are written") {
+    const auto cloud = street(3, 0, 0, 20, 5);
+    // Both sides of a corner of sectors, so that neighbours count as well.
+    const auto cluster = [](int count) {
+        std::vector<CloudPoint> points;
+        for (int i = 0; i < count; ++i) points.push_back({.x = 6399 + 0.25 * i, .y = 6400.0 + i % 3});
+        return points;
+    };
+    const auto together = [&](std::vector<std::vector<CloudPoint>> files) {
+        Archives a;
+        files.push_back(cloud);
+        for (const auto& file : files) a.add(file);
+        const CityPoints points = a.points();
+        const LatticeBox far{to_lattice(6390), to_lattice(6390), to_lattice(6410), to_lattice(6410)};
+        return std::pair(points.quarantined_points(), points.read(far, 0).points.size());
+    };
+    for (const int count : {1, 7, 15, 16, 40}) {
+        const std::vector<CloudPoint> far = cluster(count);
+        const auto all = static_cast<std::uint64_t>(count);
+        const auto expected = count < 16 ? std::pair(all, std::size_t{0}) : std::pair(std::uint64_t{0}, all);
+        std::vector<CloudPoint> many;
+        std::vector<std::vector<CloudPoint>> singles, overlapping;
+        for (int copy = 0; copy < 20; ++copy) many.insert(many.end(), far.begin(), far.end());
+        for (int i = 0; i < count; ++i) {
+            singles.push_back({far[static_cast<std::size_t>(i)]});
+            overlapping.emplace_back(far.begin(), far.begin() + 1 + i);
+            overlapping.emplace_back(far.begin() + i, far.end());
+        }
+        CAPTURE(count);
+        CHECK(together({far}) == expected);
+        CHECK(together({many}) == expected);
+        CHECK(together({far, far}) == expected);
+        CHECK(together(std::vector(20, far)) == expected);
+        CHECK(together({far, many}) == expected);
+        CHECK(together(singles) == expected);
+        CHECK(together(overlapping) == expected);
     }
 }
 

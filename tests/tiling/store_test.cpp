@@ -148,7 +148,7 @@ TEST_CASE("swapped payloads are detected") {
     CHECK_NOTHROW(reader.load(2));
 }
 
-TEST_CASE("verify names a damaged tile and touches nothing; set aside, the next build makes it again") {
+TEST_CASE("verify names a damaged tile and touches nothing: set aside, the next build makes it again") {
     SmallCity c;
     CancelToken cancel;
     Progress progress;
@@ -384,6 +384,23 @@ TEST_CASE("a pack does not replace a file unless told to, and then only a pack")
     CHECK_THROWS_WITH(pack_city(c.city, c.dir / "nowhere/p", cancel, progress),
                       Catch::Contains("there is no directory"));
     CHECK_THROWS_WITH(pack_city(c.city, c.dir.path(), cancel, progress), Catch::Contains("not a file"));
+}
+
+TEST_CASE("what a killed pack left beside its file goes with the next one, and nothing of that remains") {
+    SmallCity c;
+    CancelToken cancel;
+    Progress progress;
+    const auto directory = c.dir / "packs";
+    std::filesystem::create_directory(directory);
+    for (const char* left : {"p.citysplat-partial", "p.citysplat-partial-catalog"})
+        std::ofstream(directory / left) << "half a pack";
+    pack_city(c.city, directory / "p", cancel, progress);
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(directory))
+        names.push_back(entry.path().filename().string());
+    CHECK(names == std::vector<std::string>{"p"});
+    unpack_city(directory / "p", c.dir / "again", cancel, progress);
+    CHECK(CityReader(c.dir / "again").generation().digest == c.report.digest);
 }
 
 TEST_CASE("the catalog can be rebuilt from the objects") {

@@ -1,9 +1,9 @@
 #include "splat/params/splat_params.hpp"
 
+#include "core/bytes.hpp"
 #include "core/error.hpp"
+#include "core/number_range.hpp"
 
-#include <cmath>
-#include <cstdio>
 #include <string>
 
 namespace citysplat::splat {
@@ -69,11 +69,10 @@ SplatParams SplatParams::paper(Method method) {
 
 namespace {
 
-void check(std::string_view name, double value, double least, double most) {
-    if (std::isfinite(value) && value >= least && value <= most) return;
-    char range[64];
-    std::snprintf(range, sizeof range, "from %g to %g, not %g", least, most, value);
-    throw ConfigError("splat parameter " + std::string(name) + " must be " + range);
+void check(std::string_view name, double value, const NumberRange& range) {
+    if (range.contains(value)) return;
+    throw ConfigError("splat parameter " + std::string(name) + " must be " + range.text() + ", not " +
+                      format_number(value));
 }
 
 /// Calls each(value) for a field, or for every group's value of it.
@@ -91,7 +90,7 @@ void SplatParams::validate() const {
     if (to_string(method) == "unknown")
         throw ConfigError("splat parameter method must be basic, adaptive or descriptors");
     for_each_field(*this, [](std::string_view name, const auto& field, double least, double most) {
-        for_each_value(field, [&](auto value) { check(name, static_cast<double>(value), least, most); });
+        for_each_value(field, [&](auto value) { check(name, static_cast<double>(value), {least, most}); });
     });
 }
 

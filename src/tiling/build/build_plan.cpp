@@ -18,7 +18,8 @@ class Planner {
 
     BuildPlan run() {
         for (const ProductRow& tile : in_.before) before_[base_of(tile.tile)].push_back(&tile);
-        std::set<TileKey> bases = in_.all_because ? bases_of_all_sectors() : bases_of(in_.changed);
+        std::set<TileKey> bases =
+            in_.all_because ? bases_of(in_.points.occupied_sectors()) : bases_of(in_.changed);
         for (const auto& [base, tiles] : before_) bases.insert(base);
         for (const TileKey& base : bases) plan_base(base);
         std::sort(plan_.planned.begin(), plan_.planned.end(),
@@ -39,12 +40,6 @@ class Planner {
                     for (std::int32_t y = low.iy; y <= high.iy; ++y) bases.insert({0, x, y});
             }
         return bases;
-    }
-
-    std::set<TileKey> bases_of_all_sectors() const {
-        std::set<Sector> all;
-        for (const auto& [sector, hash] : in_.points.sectors()) all.insert(sector);
-        return bases_of(all);
     }
 
     bool change_reaches(const LatticeBox& box) const {

@@ -24,15 +24,6 @@ double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Complete or not there at all.
-void create_catalog(const CityPaths& paths) {
-    const auto temporary = paths.new_temporary();
-    Catalog::create(temporary);
-    if (::rename(temporary.c_str(), paths.catalog().c_str()) != 0)
-        throw_errno("cannot rename to", paths.catalog());
-    sync_directory(paths.root());
-}
-
 std::set<Sector> changed_sectors(const std::map<Sector, Hash128>& before,
                                  const std::map<Sector, Hash128>& now) {
     std::set<Sector> changed;
@@ -129,7 +120,11 @@ class Builder {
     }
 
     void open_catalog() {
-        if (!store_.paths().is_city()) create_catalog(store_.paths());
+        if (const CityPaths& paths = store_.paths(); !paths.is_city()) {
+            const auto empty = paths.new_temporary();
+            Catalog::create(empty);
+            install_catalog(empty, paths);
+        }
         catalog_.emplace(Catalog::open_to_write(store_.paths().catalog()));
         latest_ = catalog_->latest();
         if (latest_) check_rows(*catalog_, store_, *latest_);
@@ -161,14 +156,15 @@ class Builder {
         if (options_.refuse_small_memory) refuse_small_memory();
     }
 
-    /// A sixth of a prediction is room for the holes between several tiles; a large tile is made alone.
+    /// Only now, because the most crowded place is known when the inputs have been read. A sixth of a
+    /// prediction is room for the holes between several tiles; a large tile is made alone.
     void refuse_small_memory() const {
         if (plan_.planned.empty()) return;
         const std::uint64_t least = report_.predicted_memory_bytes / 6 * 5 + TileRun::kBesideTiles;
         if (least > options_.memory_bytes)
             throw UsageError("--memory " + std::to_string(options_.memory_bytes >> 20) +
                              "M is too little for this: the least is " + std::to_string((least >> 20) + 1) +
-                             "M, for the most crowded place");
+                             "M, for the most crowded place; what was read is kept for the next build");
     }
 
     void refuse_full_disk() const {
@@ -255,8 +251,8 @@ class Builder {
         if (latest_) {
             input.all_because = why_all();
             if (input.all_because != Reason::split) input.before = catalog_->tiles(latest_->id);
-            const CityPoints before(store_, sources_of(*catalog_, catalog_->inputs(latest_->id)));
-            input.changed = changed_sectors(before.sectors(), points_->sectors());
+            const auto before = sources_of(*catalog_, catalog_->inputs(latest_->id));
+            input.changed = changed_sectors(content_hashes(before), content_hashes(points_->sources()));
         }
         return make_plan(input);
     }

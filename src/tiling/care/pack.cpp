@@ -1,7 +1,7 @@
 #include "tiling/care/pack.hpp"
 
 #include "core/error.hpp"
-#include "core/file.hpp"
+#include "core/output_file.hpp"
 #include "tiling/store/catalog.hpp"
 #include "tiling/store/city_lock.hpp"
 #include "tiling/store/city_objects.hpp"
@@ -37,7 +37,7 @@ static_assert(sizeof(ObjectHeader) == 24);
 /// Appends with the hash of all that was appended.
 class HashedOutput {
   public:
-    explicit HashedOutput(const fs::path& path) : file_(path, File::Mode::create_new) {}
+    explicit HashedOutput(FileWriter& file) : file_(file) {}
     void write(std::span<const std::byte> data) {
         file_.write(data);
         hasher_.bytes(data);
@@ -46,14 +46,10 @@ class HashedOutput {
     void value(const T& v) {
         write(std::as_bytes(std::span(&v, 1)));
     }
-    void finish() {
-        value(hasher_.finish());
-        file_.finish(true);
-    }
-    std::uint64_t position() const { return file_.position(); }
+    void finish() { value(hasher_.finish()); }
 
   private:
-    FileWriter file_;
+    FileWriter& file_;
     Hasher hasher_;
 };
 
@@ -89,20 +85,24 @@ class HashedInput {
     std::uint64_t at_ = 0;
 };
 
-/// Removes the file, and SQLite's journal of it, when it goes out of scope.
-class Scratch {
+/// The catalog of a pack while it is made, beside the partial file of the pack, whose lock protects it. It
+/// goes away with the object; what a killed process left of it goes first.
+class ScratchCatalog {
   public:
-    explicit Scratch(fs::path path) : path_(std::move(path)) {}
-    ~Scratch() {
-        ::unlink(path_.c_str());
-        ::unlink((path_.string() + "-journal").c_str());
+    explicit ScratchCatalog(const OutputFile& pack) : path_(pack.partial().string() + "-catalog") {
+        remove();
     }
-    Scratch(const Scratch&) = delete;
-    Scratch& operator=(const Scratch&) = delete;
+    ~ScratchCatalog() { remove(); }
+    ScratchCatalog(const ScratchCatalog&) = delete;
+    ScratchCatalog& operator=(const ScratchCatalog&) = delete;
     const fs::path& path() const { return path_; }
 
   private:
-    fs::path path_;
+    void remove() const {
+        ::unlink(path_.c_str());
+        ::unlink((path_.string() + "-journal").c_str());
+    }
+    const fs::path path_;
 };
 
 /// A catalog with one generation and nothing else.
@@ -214,9 +214,7 @@ void unpack_catalog(HashedInput& in, const Header& header, const ObjectStore& st
         check_rows(catalog, store, *latest);
         require_objects(catalog, store, *latest);
     }
-    if (::rename(temporary.c_str(), paths.catalog().c_str()) != 0)
-        throw_errno("cannot rename to", paths.catalog());
-    sync_directory(paths.root());
+    install_catalog(temporary, paths);
     fs::remove(paths.unpacking());
     sync_directory(paths.root());
 }
@@ -230,12 +228,12 @@ PackReport pack_city(const fs::path& city, const fs::path& file, const CancelTok
     const GenerationRow& generation = pinned.generation();
     const ObjectStore store{CityPaths(city)};
     Catalog catalog = Catalog::open_to_read(store.paths().catalog());
-    const std::string unique = file.string() + ".tmp-" + std::to_string(::getpid());
-    const Scratch scratch(unique + "-catalog"), temporary(unique);
+    OutputFile pack(file);
+    const ScratchCatalog scratch(pack);
     const auto catalog_bytes = single_generation_catalog(catalog, generation, scratch.path());
     const auto objects = objects_of(catalog, generation);
     PackReport report{generation.id, objects.size(), 0};
-    HashedOutput out(temporary.path());
+    HashedOutput out(pack.writer());
     out.value(Header{kMagic, generation.id, objects.size(), catalog_bytes.size()});
     Progress::Stage stage(progress, "pack", objects.size(), "objects");
     for (const auto& [object, needed] : objects) {
@@ -245,9 +243,8 @@ PackReport pack_city(const fs::path& city, const fs::path& file, const CancelTok
     }
     out.write(catalog_bytes);
     out.finish();
-    report.bytes = out.position();
-    if (::rename(temporary.path().c_str(), file.c_str()) != 0) throw_errno("cannot rename to", file);
-    sync_directory(directory_of(file));
+    report.bytes = pack.writer().position();
+    pack.commit(true);
     return report;
 }
 

@@ -192,9 +192,7 @@ RepairReport repair_city(const std::filesystem::path& city, const CancelToken& c
     report.old_catalog = keep_old_catalog(paths);
     move_journal_away(paths);
     sync_directory(paths.root());
-    if (::rename(temporary.c_str(), paths.catalog().c_str()) != 0)
-        throw_errno("cannot rename to", paths.catalog());
-    sync_directory(paths.root());
+    install_catalog(temporary, paths);
 
     report.damaged_objects = found.damaged.size();
     if (!records.empty() && report.lost_inputs.empty())

@@ -108,11 +108,20 @@ class RowCheck {
 /// Records of generations that the catalog does not have.
 std::vector<std::string> unpublished_records(Catalog& catalog, const ObjectStore& store) {
     std::set<std::int64_t> known;
-    for (const GenerationRow& generation : catalog.history()) known.insert(generation.id);
+    std::set<Hash128> records;
+    for (const GenerationRow& generation : catalog.history()) {
+        known.insert(generation.id);
+        records.insert(generation.record);
+    }
     std::vector<std::string> notes;
     store.for_each([&](const Hash128& object, std::uint64_t) {
-        if (store.kind_of(object) != ObjectKind::generation || !store.intact(object)) return;
-        const auto record = read_record(store, object);
+        if (records.contains(object)) return;
+        std::optional<GenerationRecord> record;
+        try {
+            record = read_record(store, object);
+        } catch (const CorruptionError&) {
+            return;  // nothing needs it
+        }
         if (record && !why_not_published(*record) && !known.contains(record->generation.id))
             notes.push_back("generation " + std::to_string(record->generation.id) + " has a record (object " +
                             object.hex() +

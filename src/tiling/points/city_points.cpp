@@ -31,6 +31,13 @@ void for_sectors(const LatticeBox& box, const Visit& visit) {
             visit(Sector{x, y});
 }
 
+/// Calls visit(sector) for a sector and its eight neighbours, along y first.
+template <class Visit>
+void for_neighbourhood(const Sector& sector, const Visit& visit) {
+    for (std::int32_t x = sector.x - 1; x <= sector.x + 1; ++x)
+        for (std::int32_t y = sector.y - 1; y <= sector.y + 1; ++y) visit(Sector{x, y});
+}
+
 /// Height of the frame: below the median of the core's points, which no outlier moves. Depends on the core
 /// alone, not on the halo.
 std::int64_t frame_height_m(const Region& region) {
@@ -59,6 +66,40 @@ std::vector<CitySource> sources_of(Catalog& catalog, const std::vector<InputRow>
     return sources;
 }
 
+std::map<Sector, Hash128> content_hashes(const std::vector<CitySource>& sources) {
+    struct Content {
+        std::set<Hash128> segments;  // two sources may bring the same points: the union is what counts
+        std::uint64_t most_points = 0;
+        Hash128 hash;
+    };
+    std::map<Sector, Content> contents;
+    for (const CitySource& source : sources)
+        for (const SegmentRow& segment : source.segments) {
+            Content& content = contents[{segment.sector_x, segment.sector_y}];
+            content.segments.insert(segment.hash);
+            content.most_points = std::max(content.most_points, segment.points);
+        }
+    for (auto& [sector, content] : contents) {
+        Hasher hasher;
+        for (const Hash128& segment : content.segments) hasher.hash(segment);
+        content.hash = hasher.finish();
+    }
+    std::map<Sector, Hash128> hashes;
+    for (const auto& [sector, content] : contents) {
+        Hasher hasher;
+        const auto add = [&](const Sector& s) {
+            if (const auto found = contents.find(s); found != contents.end())
+                hasher.number(s.x).number(s.y).hash(found->second.hash);
+        };
+        if (content.most_points >= kFewestPointsAround)
+            add(sector);
+        else
+            for_neighbourhood(sector, add);
+        hashes.emplace_hint(hashes.end(), sector, hasher.finish());
+    }
+    return hashes;
+}
+
 CityPoints::CityPoints(const ObjectStore& store, std::vector<CitySource> sources)
     : sources_(std::move(sources)),
       // The other half is for objects that are being written.
@@ -80,34 +121,62 @@ CityPoints::CityPoints(const ObjectStore& store, std::vector<CitySource> sources
         return a.sector != b.sector ? a.sector < b.sector : a.segment.hash < b.segment.hash;
     });
     quarantine_far_outliers();
-    for (auto part = parts_.begin(); part != parts_.end();) {
-        const Sector sector = part->sector;
-        Hasher hasher;
-        // Two sources may bring the same points: the union is what counts.
-        const Hash128* before = nullptr;
-        for (; part != parts_.end() && part->sector == sector; ++part) {
-            if (!before || *before != part->segment.hash) hasher.hash(part->segment.hash);
-            before = &part->segment.hash;
-        }
-        sector_hashes_.emplace_hint(sector_hashes_.end(), sector, hasher.finish());
-    }
+    for (const Part& part : parts_)
+        if (sectors_.empty() || sectors_.back() != part.sector) sectors_.push_back(part.sector);
 }
 
 void CityPoints::quarantine_far_outliers() {
-    std::map<Sector, std::uint64_t> counts;
-    for (const Part& part : parts_) counts[part.sector] += part.segment.accepted;
-    const auto is_far = [&](const Sector& sector) {
+    // The largest segment: a sector has at least so many points, whatever the other segments repeat.
+    std::map<Sector, std::uint64_t> at_least;
+    for (const Part& part : parts_) {
+        std::uint64_t& most = at_least[part.sector];
+        most = std::max(most, part.segment.points);
+    }
+    const auto enough_around = [&](const Sector& sector, const auto& points_of) {
         std::uint64_t around = 0;
-        for (std::int32_t x = sector.x - 1; x <= sector.x + 1; ++x)
-            for (std::int32_t y = sector.y - 1; y <= sector.y + 1; ++y)
-                if (const auto found = counts.find({x, y}); found != counts.end()) around += found->second;
-        return around < kFewestPointsAround;
+        for_neighbourhood(sector, [&](const Sector& s) {
+            if (around < kFewestPointsAround && at_least.contains(s)) around += points_of(s);
+        });
+        return around >= kFewestPointsAround;
     };
-    std::erase_if(parts_, [&](const Part& part) {
-        if (counts.at(part.sector) >= kFewestPointsAround || !is_far(part.sector)) return false;
-        quarantined_points_ += part.segment.points;
-        return true;
-    });
+    std::set<Sector> far;
+    for (const auto& [sector, points] : at_least) {
+        if (points >= kFewestPointsAround ||
+            enough_around(sector, [&](const Sector& s) { return at_least.at(s); }) ||
+            enough_around(sector, [&](const Sector& s) { return count_different(s); }))
+            continue;
+        far.insert(sector);
+        quarantined_points_ += count_different(sector);
+    }
+    std::erase_if(parts_, [&](const Part& part) { return far.contains(part.sector); });
+}
+
+std::uint64_t CityPoints::count_different(const Sector& sector) const {
+    const std::span<const Part> parts = parts_of(sector);
+    for (const Part& part : parts)
+        if (part.segment.points >= kFewestPointsAround) return part.segment.points;
+    if (parts.front().segment.hash == parts.back().segment.hash) return parts.front().segment.points;
+    std::set<TilePoint> points;
+    const Hash128* before = nullptr;
+    for (const Part& part : parts) {
+        if (before && *before == part.segment.hash) continue;
+        before = &part.segment.hash;
+        for (const TilePoint& p : read_segment(part)) points.insert(p);
+        if (points.size() >= kFewestPointsAround) break;
+    }
+    return points.size();
+}
+
+std::vector<TilePoint> CityPoints::read_segment(const Part& part) const {
+    const auto file = archives_.open(sources_[part.source].row.object);
+    std::vector<TilePoint> points;
+    std::vector<std::byte> bytes;
+    for (const CellSpan& cell : read_cells(*file, part.segment, name(part))) {
+        bytes.resize(cell.bytes);
+        file->read_at(cell.offset, bytes);
+        decode_cell(bytes, cell, points, name(part));
+    }
+    return points;
 }
 
 std::span<const CityPoints::Part> CityPoints::parts_of(const Sector& sector) const {
@@ -153,12 +222,6 @@ std::uint64_t CityPoints::count_at_most(const LatticeBox& box) const {
                 if (cell_box(sector, cell.cell).intersects(box)) count += cell.points;
     });
     return count;
-}
-
-std::vector<Sector> CityPoints::occupied_sectors() const {
-    std::vector<Sector> sectors;
-    for (const auto& [sector, hash] : sector_hashes_) sectors.push_back(sector);
-    return sectors;
 }
 
 std::vector<int> CityPoints::occupied_cells(const Sector& sector) const {

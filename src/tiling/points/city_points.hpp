@@ -20,26 +20,32 @@ namespace citysplat::tiling {
 /// The sources that these inputs are, each once.
 std::vector<CitySource> sources_of(Catalog& catalog, const std::vector<InputRow>& inputs);
 
-/// A sector is quarantined when it and its eight neighbours have fewer points than this, all sources
-/// together: a return from the far end of nowhere. The rule counts on the fixed sector grid, so that neither
-/// tile size nor the order or number of files can change it.
+/// A sector is quarantined when it and its eight neighbours have fewer different points than this, all
+/// sources together: a return from the far end of nowhere. The rule counts on the fixed sector grid, and a
+/// point that is written many times once, so that neither tile size nor the order, number or copies of files
+/// can change it.
 inline constexpr std::uint64_t kFewestPointsAround = 16;
+
+/// What each sector holds, known from the rows alone. Two sets of sources with equal hashes in a sector have
+/// equal points there, or have it both in quarantine: where that may depend on the neighbours, the hash does.
+std::map<Sector, Hash128> content_hashes(const std::vector<CitySource>& sources);
 
 /// The points of a set of sources, read region by region from their archives. Safe to use from several
 /// threads. Every cell that is read is verified.
 class CityPoints final : public RegionReader {
   public:
+    /// Reads the few points of thin sectors to know which are in quarantine. Throws CorruptionError.
     CityPoints(const ObjectStore& store, std::vector<CitySource> sources);
 
     Region read(const LatticeBox& core, std::int64_t halo_steps) const override;
     std::uint64_t count_at_most(const LatticeBox& box) const override;
     std::uint64_t total_points() const override { return total_points_; }
     LatticeBox bounds() const override { return bounds_; }
-    std::vector<Sector> occupied_sectors() const override;
+    std::vector<Sector> occupied_sectors() const override { return sectors_; }
     std::vector<int> occupied_cells(const Sector& sector) const override;
 
-    /// What each sector holds. Two sets of sources with equal hashes in a sector have equal points there.
-    const std::map<Sector, Hash128>& sectors() const { return sector_hashes_; }
+    const std::vector<CitySource>& sources() const { return sources_; }
+    /// How many different points are in quarantine.
     std::uint64_t quarantined_points() const { return quarantined_points_; }
 
   private:
@@ -62,12 +68,17 @@ class CityPoints final : public RegionReader {
     std::shared_ptr<const CellTables> tables_of(const Sector& sector) const;
     std::string name(const Part& part) const;
     void quarantine_far_outliers();
+    /// Number of different points of a sector that has some: exact below kFewestPointsAround, otherwise at
+    /// least that. Reads segments only when all are smaller than that and not all are equal, and holds no
+    /// more than twice that many points.
+    std::uint64_t count_different(const Sector& sector) const;
+    std::vector<TilePoint> read_segment(const Part& part) const;
     void read_column(std::span<const PartCells> parts, int column, const LatticeBox& box,
                      Region& region) const;
 
     std::vector<CitySource> sources_;
-    std::vector<Part> parts_;  ///< sorted by sector, then segment hash
-    std::map<Sector, Hash128> sector_hashes_;
+    std::vector<Part> parts_;      ///< sorted by sector, then segment hash
+    std::vector<Sector> sectors_;  ///< of the parts
     std::uint64_t total_points_ = 0, quarantined_points_ = 0;
     LatticeBox bounds_;
     mutable OpenObjects archives_;

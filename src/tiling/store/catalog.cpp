@@ -3,7 +3,6 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "tiling/store/catalog_schema.hpp"
-#include "tiling/store/city_paths.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -472,6 +471,12 @@ void Catalog::forget(std::span<const std::int64_t> generations, const std::set<H
     for (const std::int64_t id : unused) remove.bind(1, id).run();
     db_.execute("DELETE FROM segment WHERE source NOT IN (SELECT id FROM source)");
     transaction.commit();
+}
+
+void install_catalog(const std::filesystem::path& whole, const CityPaths& paths) {
+    if (::rename(whole.c_str(), paths.catalog().c_str()) != 0)
+        throw_errno("cannot rename to", paths.catalog());
+    sync_directory(paths.root());
 }
 
 }  // namespace citysplat::tiling

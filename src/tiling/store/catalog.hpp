@@ -3,6 +3,7 @@
 #include "core/hash.hpp"
 #include "core/lattice.hpp"
 #include "model/tile_grid.hpp"
+#include "tiling/store/city_paths.hpp"
 #include "tiling/store/sqlite.hpp"
 #include "tiling/tile_processor.hpp"
 
@@ -181,5 +182,10 @@ class Catalog {
 
     Database db_;
 };
+
+/// Gives the city this catalog, a file of paths.new_temporary() that is whole and durable, in place of the
+/// one it may have. One rename: at no moment, and after no power cut, is there half a catalog, or none where
+/// there was one.
+void install_catalog(const std::filesystem::path& whole, const CityPaths& paths);
 
 }  // namespace citysplat::tiling
