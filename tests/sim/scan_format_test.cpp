@@ -2,6 +2,7 @@
 #include "core/rng_hd.hpp"
 #include "io/input/open_point_file.hpp"
 #include "io/trajectory/trajectory_file.hpp"
+#include "sim/output/scan_fields.hpp"
 #include "sim/output/scan_writer.hpp"
 #include "temp_dir.hpp"
 
@@ -9,6 +10,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <set>
 
 using namespace citysplat;
 using namespace citysplat::sim;
@@ -162,4 +164,20 @@ TEST_CASE("a PCD header names fields, sizes and counts that match its records") 
     CHECK(text.find("POINTS " + std::string(12 - std::to_string(scans[0].hits).size(), '0') +
                     std::to_string(scans[0].hits)) != std::string::npos);
     CHECK(bytes.size() - data == scans[0].hits * record);
+}
+
+TEST_CASE("the documentation tells the fields of a return as the table has them") {
+    const std::string page = read_text_file(CITYSPLAT_SOURCE_DIR "/docs/sensors.md");
+    constexpr const char* kTypes[]{"u8", "u16", "u32", "i32", "f32", "f64"};
+    std::set<std::string> names;
+    for (const io::Field& field : kReturnFields.fields()) {
+        INFO(field.name);
+        CHECK(names.insert(field.name).second);
+        CHECK(std::string_view(field.meaning).size() <= 32);  // what LAS has room for
+        const std::string row = "\n| " + std::string(field.name) + " | " +
+                                kTypes[static_cast<std::size_t>(field.type)] + " | " + field.unit + " |";
+        CHECK_THAT(page, Catch::Contains(row));
+    }
+    CHECK(kReturnFields.kBytes == 42);
+    CHECK(names.size() == 13);
 }
