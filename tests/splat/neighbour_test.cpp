@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <string>
 
@@ -143,6 +144,15 @@ TEST_CASE("densities that differ by orders of magnitude do not disturb the searc
         return at(far + pick(i, 0, 0, size), pick(i, 1, 0, size), pick(i, 2, 0, size));
     });
     check_against_brute_force(c, kReaches, 7);
+}
+
+TEST_CASE("a ball of more points than the search likes at a time is found whole") {
+    const auto c = cloud_of(9000, [](std::uint64_t i) {
+        return at(pick(i, 0, -400, 400), pick(i, 1, -400, 400), pick(i, 2, -400, 400));
+    });
+    const std::vector<Reach> reaches{
+        {std::numeric_limits<std::int32_t>::max(), 1500}, {7000, 1500}, {20, 1500}};
+    check_against_brute_force(c, reaches, 400);
 }
 
 TEST_CASE("duplicates at one place are one point, and a handful of points has a handful of neighbours") {

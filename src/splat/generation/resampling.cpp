@@ -59,24 +59,27 @@ void SplatCentres::make_unique(std::vector<Centre>& centres) {
 }
 
 /// Calls visit(centre, neighbours) for each centre inside the box that has a density, in parallel. The
-/// neighbours are the splats within R̄ that count, the centre itself included, unordered.
+/// neighbours are the splats within R̄ that count, the centre itself included, unordered; of a place with more
+/// than `enough` only the nearest `enough`, so that no place is worth more work than another.
 template <class Visit>
-void SplatCentres::visit_neighbourhoods(const LatticeBox& box, const CancelToken& cancel,
+void SplatCentres::visit_neighbourhoods(const LatticeBox& box, std::int32_t enough, const CancelToken& cancel,
                                         const Visit& visit) const {
     std::vector<TilePoint> points;
-    points.reserve(centres_.size());
-    for (const Centre& c : centres_) points.push_back(c.point);
-    // Positions are unique and no class is dynamic: ranks are places in `centres_`.
+    std::vector<std::uint32_t> centre_of;  // by rank: positions are unique and no class is dynamic
+    for (std::size_t i = 0; i < centres_.size(); ++i)
+        if (centres_[i].group != SplatGroup::non_surface) {
+            points.push_back(centres_[i].point);
+            centre_of.push_back(static_cast<std::uint32_t>(i));
+        }
     const PointCloud cloud = make_point_cloud(frame_, points, {}, ClassMap());
     const NeighbourIndex index(cloud.x, cloud.y, cloud.z, cloud.rank);
-    const Reach whole_ball{std::numeric_limits<std::int32_t>::max(), settings_.mean_radius_steps};
+    const Reach ball{enough, settings_.mean_radius_steps};
     const std::vector<std::uint8_t> reach_class(cloud.size(), 0);
 
     const LatticePoint o = frame_.origin();
     std::vector<std::uint32_t> queries;
     for (std::size_t i = 0; i < cloud.size(); ++i)
-        if (box.contains(o.x + cloud.x[i], o.y + cloud.y[i]) &&
-            centres_[cloud.rank[i]].group != SplatGroup::non_surface)
+        if (box.contains(o.x + cloud.x[i], o.y + cloud.y[i]))
             queries.push_back(static_cast<std::uint32_t>(i));
 
     struct Worker {
@@ -90,18 +93,15 @@ void SplatCentres::visit_neighbourhoods(const LatticeBox& box, const CancelToken
         const std::span<const std::uint32_t> batch(queries.data() + begin, end - begin);
         {
             const StageTimes::Timer timer(settings_.times, Stage::density_search);
-            find_neighbours(index, {batch, reach_class, {&whole_ball, 1}}, w.lists, w.scratch);
+            find_neighbours(index, {batch, reach_class, {&ball, 1}}, w.lists, w.scratch);
         }
         const StageTimes::Timer timer(settings_.times, Stage::resampling);
         for (std::size_t q = 0; q < batch.size(); ++q) {
             w.neighbours.clear();
             const Neighbours found = w.lists[q];
-            for (std::size_t i = 0; i < found.size(); ++i) {
-                const std::uint32_t centre = cloud.rank[found.point[i]];
-                if (centres_[centre].group != SplatGroup::non_surface)
-                    w.neighbours.push_back({found.distance2[i], centre});
-            }
-            visit(cloud.rank[batch[q]], w.neighbours);
+            for (std::size_t i = 0; i < found.size(); ++i)
+                w.neighbours.push_back({found.distance2[i], centre_of[cloud.rank[found.point[i]]]});
+            visit(centre_of[cloud.rank[batch[q]]], w.neighbours);
         }
     });
 }
@@ -154,9 +154,12 @@ void SplatCentres::add_midpoints(std::size_t centre, std::vector<Neighbour>& nei
 ResampledPoints SplatCentres::resample(const LatticeBox& complete, double mean_density,
                                        const CancelToken& cancel) const {
     tbb::enumerable_thread_specific<std::vector<Centre>> added;
-    visit_neighbourhoods(complete, cancel, [&](std::size_t centre, std::vector<Neighbour>& neighbours) {
-        add_midpoints(centre, neighbours, mean_density, added.local());
-    });
+    // A place with δ̄ splats or more lacks none.
+    const auto enough = static_cast<std::int32_t>(std::clamp(std::ceil(mean_density), 1.0, 1e9));
+    visit_neighbourhoods(complete, enough, cancel,
+                         [&](std::size_t centre, std::vector<Neighbour>& neighbours) {
+                             add_midpoints(centre, neighbours, mean_density, added.local());
+                         });
     std::vector<Centre> all = centres_;
     for (const std::vector<Centre>& part : added) all.insert(all.end(), part.begin(), part.end());
     make_unique(all);

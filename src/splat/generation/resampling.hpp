@@ -45,7 +45,8 @@ class SplatCentres {
     void add_midpoints(std::size_t centre, std::vector<Neighbour>& neighbours, double mean_density,
                        std::vector<Centre>& out) const;
     template <class Visit>
-    void visit_neighbourhoods(const LatticeBox& box, const CancelToken& cancel, const Visit& visit) const;
+    void visit_neighbourhoods(const LatticeBox& box, std::int32_t enough, const CancelToken& cancel,
+                              const Visit& visit) const;
     static void make_unique(std::vector<Centre>& centres);
 
     TileFrame frame_;

@@ -12,6 +12,7 @@ namespace HWY_NAMESPACE {
 /// A group whose candidates outnumber this is cut in two: scanning a long list for each query costs more than
 /// gathering two shorter ones.
 constexpr std::size_t kManyCandidates = 640;
+constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 /// Boxes wider than this (512 m) are cut too: places relative to the box must stay exact in float.
 constexpr std::int32_t kWideBox = 1 << 22;
 /// Queries that share a list of leaves.
@@ -194,7 +195,7 @@ class Search {
         std::size_t first;
         unsigned todo;
         float radius2;
-        float too_much2;  ///< known to deliver too many candidates
+        float too_much2;  ///< known to deliver too many candidates; 0: any number is taken
     };
 
     float wanted_radius2(std::uint8_t reach_class, float more) const {
@@ -244,10 +245,9 @@ class Search {
         QueryBox box;
         for (unsigned t = w.todo; t != 0; t &= t - 1) box.add(index_, batch_.points[slot_of(w, t)]);
         const int queries = __builtin_popcount(w.todo);
+        // One query that needs more candidates than are good for it gets them all in the end.
         const bool narrowing = w.too_much2 - w.radius2 > 1.0f && w.radius2 > 4.0f;
-        const std::size_t limit = queries > 1 ? kManyCandidates
-                                  : narrowing ? 8 * kManyCandidates
-                                              : std::numeric_limits<std::size_t>::max();
+        const std::size_t limit = queries > 1 ? kManyCandidates : narrowing ? 8 * kManyCandidates : kNoLimit;
         const auto most = static_cast<float>(NearPlaces::kMost - std::min(box.extent(), NearPlaces::kMost));
         if (w.radius2 < most * most && limit < NearPlaces::kMostCandidates)
             search_box<NearPlaces>(w, box, limit);
@@ -287,9 +287,10 @@ class Search {
             }
         }
         if (failed != 0) {
+            const float too_much2 = limit == kNoLimit ? 0.0f : w.too_much2;
             float wider2 = w.radius2 * 2.0f + 4.0f;
-            if (wider2 >= w.too_much2) wider2 = 0.5f * (w.radius2 + w.too_much2);
-            work_.push_back({w.first, failed, wider2, w.too_much2});
+            if (too_much2 > 0 && wider2 >= too_much2) wider2 = 0.5f * (w.radius2 + too_much2);
+            work_.push_back({w.first, failed, wider2, too_much2});
         }
     }
 
