@@ -1,6 +1,6 @@
 #include "cuda/scene_layout.hpp"
 
-#include "core/lattice.hpp"
+#include "core/math/lattice.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/math_hd.hpp"
-#include "core/rng_hd.hpp"
+#include "core/math/math_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "datasets/synth/primitives.hpp"
 
 #include <compare>

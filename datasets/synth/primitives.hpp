@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/box.hpp"
-#include "core/vec_hd.hpp"
+#include "core/math/box.hpp"
+#include "core/math/vec_hd.hpp"
 
 #include <cstdint>
 #include <optional>

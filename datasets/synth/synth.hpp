@@ -1,8 +1,8 @@
 #pragma once
 
 #include "core/cancel.hpp"
+#include "core/math/vec_hd.hpp"
 #include "core/progress.hpp"
-#include "core/vec_hd.hpp"
 #include "datasets/synth/drive.hpp"
 #include "datasets/synth/survey.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/box.hpp"
+#include "core/math/box.hpp"
 #include "core/words.hpp"
 #include "model/point.hpp"
 #include "model/trajectory.hpp"

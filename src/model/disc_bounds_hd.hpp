@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/host_device.hpp"
-#include "core/vec_hd.hpp"
+#include "core/math/host_device.hpp"
+#include "core/math/vec_hd.hpp"
 
 #include <cmath>
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/host_device.hpp"
-#include "core/lattice.hpp"
-#include "core/rng_hd.hpp"
+#include "core/math/host_device.hpp"
+#include "core/math/lattice.hpp"
+#include "core/math/rng_hd.hpp"
 #include "model/splat_hd.hpp"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/hash.hpp"
-#include "core/lattice.hpp"
+#include "core/math/lattice.hpp"
 #include "model/splat_hd.hpp"
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/lattice.hpp"
+#include "core/math/lattice.hpp"
 #include "model/class_map.hpp"
 #include "model/splat_tile.hpp"
 #include "model/tile_grid.hpp"

@@ -2,8 +2,8 @@
 
 #include "core/bytes.hpp"
 #include "core/error.hpp"
-#include "core/lattice.hpp"
-#include "core/math_hd.hpp"
+#include "core/math/lattice.hpp"
+#include "core/math/math_hd.hpp"
 #include "core/number_range.hpp"
 #include "core/text.hpp"
 
@@ -18,14 +18,6 @@ namespace citysplat {
 Quaternion operator*(const Quaternion& a, const Quaternion& b) {
     return {a.w * b.x + a.x * b.w + a.y * b.z - a.z * b.y, a.w * b.y - a.x * b.z + a.y * b.w + a.z * b.x,
             a.w * b.z + a.x * b.y - a.y * b.x + a.z * b.w, a.w * b.w - a.x * b.x - a.y * b.y - a.z * b.z};
-}
-
-Quaternion conjugate(const Quaternion& q) { return {-q.x, -q.y, -q.z, q.w}; }
-
-Vec3d rotate(const Quaternion& q, Vec3d v) {
-    const Vec3d u{q.x, q.y, q.z};
-    const Vec3d t = 2.0 * cross(u, v);
-    return v + q.w * t + cross(u, t);
 }
 
 Quaternion from_yaw_pitch_roll(double yaw_rad, double pitch_rad, double roll_rad) {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/file.hpp"
-#include "core/vec_hd.hpp"
+#include "core/math/vec_hd.hpp"
 
 #include <filesystem>
 #include <optional>
@@ -17,8 +17,12 @@ struct Quaternion {
     double x = 0, y = 0, z = 0, w = 1;
 };
 Quaternion operator*(const Quaternion& a, const Quaternion& b);
-Quaternion conjugate(const Quaternion& q);
-Vec3d rotate(const Quaternion& q, Vec3d v);
+inline Quaternion conjugate(const Quaternion& q) { return {-q.x, -q.y, -q.z, q.w}; }
+inline Vec3d rotate(const Quaternion& q, Vec3d v) {
+    const Vec3d u{q.x, q.y, q.z};
+    const Vec3d t = 2.0 * cross(u, v);
+    return v + q.w * t + cross(u, t);
+}
 Quaternion from_yaw_pitch_roll(double yaw_rad, double pitch_rad,
                                double roll_rad);  ///< Rz(yaw)·Ry(pitch)·Rx(roll)
 Quaternion from_rotation_matrix(const double (&row_major)[9]);

@@ -1,6 +1,6 @@
 #include "splat/city_sample.hpp"
 
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "splat/generation/generation.hpp"
 #include "tiling/sector.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/vec_hd.hpp"
+#include "core/math/vec_hd.hpp"
 #include "splat/params/class_table.hpp"
 #include "splat/search/neighbour_search.hpp"
 #include "tiling/tile_processor.hpp"

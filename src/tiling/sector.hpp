@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/lattice.hpp"
+#include "core/math/lattice.hpp"
 
 #include <compare>
 #include <cstdint>

@@ -2,7 +2,7 @@
 
 #include "core/cancel.hpp"
 #include "core/hash.hpp"
-#include "core/lattice.hpp"
+#include "core/math/lattice.hpp"
 #include "core/progress.hpp"
 #include "model/point.hpp"
 #include "model/splat_tile.hpp"

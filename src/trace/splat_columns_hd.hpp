@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/lattice.hpp"
+#include "core/math/lattice.hpp"
 #include "model/splat_hd.hpp"
 #include "model/splat_id_hd.hpp"
 #include "trace/tile_view_hd.hpp"

@@ -1,6 +1,6 @@
 #include "view/camera.hpp"
 
-#include "core/math_hd.hpp"
+#include "core/math/math_hd.hpp"
 
 namespace citysplat {
 

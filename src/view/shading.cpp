@@ -1,7 +1,7 @@
 #include "view/shading.hpp"
 
 #include "core/error.hpp"
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "core/words.hpp"
 
 #include <algorithm>

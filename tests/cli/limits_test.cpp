@@ -1,4 +1,4 @@
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "run_json.hpp"
 #include "temp_dir.hpp"
 

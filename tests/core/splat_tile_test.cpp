@@ -1,6 +1,6 @@
 #include "model/splat_tile.hpp"
 
-#include "core/math_hd.hpp"
+#include "core/math/math_hd.hpp"
 
 #include <catch2/catch.hpp>
 

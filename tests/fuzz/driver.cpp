@@ -1,7 +1,7 @@
 /// Runs a fuzz target without libFuzzer: the seeds as they are, then changes of them for some seconds. The
 /// changes depend only on their number, so that a failure can be repeated.
 ///   fuzz_NAME SECONDS CORPUS_DIR        (0 s: 300 changes)
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "fuzz.hpp"
 
 #include <algorithm>

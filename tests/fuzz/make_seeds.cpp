@@ -1,5 +1,5 @@
 /// Writes the seeds of the fuzz targets: make_fuzz_seeds tests/fuzz/corpus
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "io/las/laslib.hpp"
 #include "io/laz_image.hpp"
 #include "io/write/point_sink.hpp"

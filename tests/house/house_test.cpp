@@ -183,7 +183,7 @@ TEST_CASE("folders and files can be read") {
     }
     for (const auto& [folder, files] : folders) {
         INFO(folder << " has " << files << " files");
-        CHECK(files <= 30);
+        CHECK(files <= 26);
     }
 }
 

@@ -1,6 +1,6 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
-#include "core/math_hd.hpp"
+#include "core/math/math_hd.hpp"
 #include "core/parallel.hpp"
 #include "io/crs/known_crs.hpp"
 #include "io/crs/map_projection.hpp"

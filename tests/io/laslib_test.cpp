@@ -2,7 +2,7 @@
 #include "io/las/laslib.hpp"
 
 #include "core/error.hpp"
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "io/input/open_point_file.hpp"
 #include "io/las/chunk_decoder.hpp"
 #include "io/laz_image.hpp"

@@ -1,5 +1,5 @@
 #include "core/error.hpp"
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "io/input/open_point_file.hpp"
 #include "io/las/chunk_decoder.hpp"
 #include "io/las/integer_decoder.hpp"

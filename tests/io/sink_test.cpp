@@ -1,6 +1,6 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "io/input/open_point_file.hpp"
 #include "io/write/point_sink.hpp"
 #include "temp_dir.hpp"

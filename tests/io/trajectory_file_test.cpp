@@ -2,7 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
-#include "core/math_hd.hpp"
+#include "core/math/math_hd.hpp"
 #include "io/crs/map_projection.hpp"
 #include "temp_dir.hpp"
 

@@ -1,6 +1,6 @@
 #include "power/model_disk.hpp"
 
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -1,6 +1,6 @@
 #include "power/sweep.hpp"
 
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "run_program.hpp"
 #include "temp_dir.hpp"
 

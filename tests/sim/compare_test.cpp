@@ -1,7 +1,7 @@
 #include "compare/compare.hpp"
 
 #include "core/file.hpp"
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "io/input/open_point_file.hpp"
 #include "io/write/export_splats.hpp"
 #include "io/write/point_sink.hpp"

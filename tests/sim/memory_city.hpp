@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/error.hpp"
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "model/splat_id_hd.hpp"
 #include "model/tile_source.hpp"
 

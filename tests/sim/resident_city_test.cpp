@@ -1,7 +1,7 @@
 #include "trace/resident_city.hpp"
 
 #include "core/error.hpp"
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "sim/memory_city.hpp"
 
 #include <catch2/catch.hpp>
@@ -43,10 +43,11 @@ TEST_CASE("rays meet the same city whatever part of it is resident") {
     const auto tracer = make_embree_tracer();
     const auto rays = rays_along(120, 4000);
     // Everything at once, without the class under test.
+    const auto reference = make_embree_tracer();
     std::vector<TracerTilePtr> tiles;
-    for (std::size_t i = 0; i < city.tiles().size(); ++i) tiles.push_back(tracer->load(city.load(i)));
+    for (std::size_t i = 0; i < city.tiles().size(); ++i) tiles.push_back(reference->load(city.load(i)));
     std::vector<Hit> expected(rays.size());
-    tracer->closest(*tracer->bind(tiles), rays, expected);
+    reference->closest(*reference->bind(tiles), rays, expected);
     std::uint64_t largest = 0, all = 0, found = 0;
     for (const TileEntry& e : city.tiles()) {
         largest = std::max<std::uint64_t>(largest, tracer->estimated_bytes(e.splats));

@@ -1,5 +1,5 @@
 #include "core/file.hpp"
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "io/input/open_point_file.hpp"
 #include "io/trajectory/trajectory_file.hpp"
 #include "sim/output/scan_fields.hpp"

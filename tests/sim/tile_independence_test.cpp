@@ -1,4 +1,4 @@
-#include "core/math_hd.hpp"
+#include "core/math/math_hd.hpp"
 #include "sim/test_drive.hpp"
 #include "trace/ray_disc_hd.hpp"
 #include "trace/tracer.hpp"

@@ -1,7 +1,7 @@
 #include "trace/tracer.hpp"
 
 #include "core/error.hpp"
-#include "core/math_hd.hpp"
+#include "core/math/math_hd.hpp"
 #include "sim/memory_city.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "memory_city.hpp"
 #include "splat/generation/point_cloud.hpp"
 #include "splat/search/neighbour_search.hpp"

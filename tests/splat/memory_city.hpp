@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "model/tile_grid.hpp"
 #include "tiling/tile_processor.hpp"
 

@@ -1,6 +1,6 @@
 #include "splat/search/plane_fit.hpp"
 
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 
 #include <catch2/catch.hpp>
 

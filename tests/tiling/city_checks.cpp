@@ -1,6 +1,6 @@
 #include "tiling/city_checks.hpp"
 
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "tiling/store/city_reader.hpp"
 #include "tiling/toy_city.hpp"
 

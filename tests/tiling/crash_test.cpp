@@ -1,6 +1,6 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "run_program.hpp"
 #include "tiling/care/city_care.hpp"
 #include "tiling/store/city_reader.hpp"

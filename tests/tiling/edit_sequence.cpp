@@ -1,7 +1,7 @@
 #include "tiling/edit_sequence.hpp"
 
 #include "core/error.hpp"
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "tiling/build/shards.hpp"
 #include "tiling/care/city_care.hpp"
 #include "tiling/store/city_reader.hpp"

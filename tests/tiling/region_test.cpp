@@ -1,5 +1,5 @@
 #include "core/error.hpp"
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "tiling/points/canonical_order.hpp"
 #include "tiling/points/city_points.hpp"
 #include "tiling/points/partition.hpp"

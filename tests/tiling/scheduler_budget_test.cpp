@@ -1,5 +1,5 @@
 #include "core/error.hpp"
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "tiling/build/memory_scheduler.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
 #include "core/error.hpp"
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "tiling/build/shards.hpp"
 #include "tiling/care/city_care.hpp"
 #include "tiling/care/pack.hpp"

@@ -1,7 +1,7 @@
 #include "tiling/toy_cloud.hpp"
 
 #include "core/file.hpp"
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 
 #include <algorithm>
 

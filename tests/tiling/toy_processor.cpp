@@ -1,6 +1,6 @@
 #include "tiling/toy_processor.hpp"
 
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
 #include "bench/bench_city.hpp"
 
-#include "core/lattice.hpp"
-#include "core/math_hd.hpp"
-#include "core/rng_hd.hpp"
+#include "core/math/lattice.hpp"
+#include "core/math/math_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "tiling/store/city_reader.hpp"
 
 #include <algorithm>

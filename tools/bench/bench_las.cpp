@@ -2,7 +2,7 @@
 /// processor time, which a busy machine does not distort. With LASlib also the same points as LAZ.
 ///   bench_las [million points] [file.las|laz …]
 #include "core/file.hpp"
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "io/input/open_point_file.hpp"
 #include "io/las/laslib.hpp"
 #include "io/write/point_sink.hpp"

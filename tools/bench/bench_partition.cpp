@@ -6,7 +6,7 @@
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "io/input/input_list.hpp"
 #include "tiling/points/partition.hpp"
 

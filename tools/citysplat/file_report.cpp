@@ -1,7 +1,7 @@
 #include "citysplat/file_report.hpp"
 
 #include "core/bytes.hpp"
-#include "core/lattice.hpp"
+#include "core/math/lattice.hpp"
 #include "core/parallel.hpp"
 
 #include <tbb/enumerable_thread_specific.h>

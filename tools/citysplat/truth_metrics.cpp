@@ -1,8 +1,8 @@
 #include "citysplat/truth_metrics.hpp"
 
 #include "core/error.hpp"
+#include "core/math/rng_hd.hpp"
 #include "core/parallel.hpp"
-#include "core/rng_hd.hpp"
 #include "trace/resident_city.hpp"
 
 #include <algorithm>

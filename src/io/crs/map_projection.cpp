@@ -1,7 +1,7 @@
 #include "io/crs/map_projection.hpp"
 
 #include "core/error.hpp"
-#include "core/math_hd.hpp"
+#include "core/math/math_hd.hpp"
 
 #include <cmath>
 #include <string>

@@ -1,7 +1,7 @@
 #include "io/input/converted_file.hpp"
 
 #include "core/error.hpp"
-#include "core/lattice.hpp"
+#include "core/math/lattice.hpp"
 #include "io/crs/crs.hpp"
 #include "io/crs/known_crs.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "core/bytes.hpp"
 #include "core/error.hpp"
-#include "core/lattice.hpp"
+#include "core/math/lattice.hpp"
 #include "core/text.hpp"
 #include "io/bytes_le.hpp"
 #include "io/points/point_values.hpp"

@@ -1,7 +1,7 @@
 #include "io/points/binary_table.hpp"
 
 #include "core/error.hpp"
-#include "core/lattice.hpp"
+#include "core/math/lattice.hpp"
 #include "io/bytes_le.hpp"
 
 #include <algorithm>

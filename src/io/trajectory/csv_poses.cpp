@@ -1,7 +1,7 @@
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
-#include "core/math_hd.hpp"
+#include "core/math/math_hd.hpp"
 #include "core/text.hpp"
 #include "io/points/text_table.hpp"
 #include "io/trajectory/trajectory_formats.hpp"

@@ -1,6 +1,6 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
-#include "core/math_hd.hpp"
+#include "core/math/math_hd.hpp"
 #include "io/bytes_le.hpp"
 #include "io/crs/map_projection.hpp"
 #include "io/trajectory/trajectory_formats.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/box.hpp"
+#include "core/math/box.hpp"
 #include "io/write/field.hpp"
 
 #include <array>

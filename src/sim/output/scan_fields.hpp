@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/math_hd.hpp"
+#include "core/math/math_hd.hpp"
 #include "io/write/field.hpp"
 #include "sim/scan/scan.hpp"
 

@@ -18,6 +18,13 @@ Vec3d position_in(const CloudLayout& layout, const Scan& scan, const Return& r) 
     return rotate(conjugate(pose.rotation), r.position - pose.translation);
 }
 
+/// What the records of a format need to know about the points.
+enum class Needs {
+    attributes,  ///< not where they are
+    positions,   ///< that, but nothing about all of them together
+    summary      ///< there is a header, with their number and bounds
+};
+
 /// A format from what its records are: their largest size, and put(), which appends one and returns the
 /// position as a reader will see it.
 template <class Record>
@@ -32,16 +39,23 @@ class FormatOf final : public ScanFormat {
         const std::size_t before = out.size();
         out.resize(before + scan.returns.size() * Record::kMostBytes);
         std::byte* at = out.data() + before;
+        std::uint64_t points = 0;
         for (std::uint32_t ray = 0; ray < scan.returns.size(); ++ray) {
             const Return& r = scan.returns[ray];
-            if (layout.keep_all || r.status == RayStatus::hit)
-                summary.add(Record::put(at, {scan, ray, r, position_in(layout, scan, r)}, layout));
+            if (!layout.keep_all && r.status != RayStatus::hit) continue;
+            Vec3d position{0, 0, 0};
+            if constexpr (Record::kNeeds != Needs::attributes) position = position_in(layout, scan, r);
+            const Vec3d written = Record::put(at, {scan, ray, r, position}, layout);
+            if constexpr (Record::kNeeds == Needs::summary) summary.add(written);
+            ++points;
         }
+        if constexpr (Record::kNeeds != Needs::summary) summary.points += points;
         out.resize(static_cast<std::size_t>(at - out.data()));
     }
 };
 
 struct LasRecord {
+    static constexpr Needs kNeeds = Needs::summary;
     static constexpr std::string_view kExtension = ".las";
     static constexpr std::size_t kMostBytes = io::kLasPointBytes + kReturnFields.kBytes;
     static std::string header(const CloudLayout& layout, const CloudSummary& summary) {
@@ -64,6 +78,7 @@ struct LasRecord {
 
 /// What PLY and PCD share.
 struct TableRecord {
+    static constexpr Needs kNeeds = Needs::summary;
     static constexpr std::size_t kMostBytes = kPlaceFields.kBytes + kReturnFields.kBytes;
     static std::vector<Field> fields() {
         constexpr auto kPlace = kPlaceFields.fields();
@@ -96,6 +111,7 @@ struct PcdRecord : TableRecord {
 };
 
 struct KittiRecord {
+    static constexpr Needs kNeeds = Needs::positions;
     static constexpr std::string_view kExtension = ".bin";
     static constexpr std::size_t kMostBytes = 16;
     static std::string header(const CloudLayout&, const CloudSummary&) { return {}; }
@@ -107,6 +123,7 @@ struct KittiRecord {
 };
 
 struct KittiLabelRecord {
+    static constexpr Needs kNeeds = Needs::attributes;
     static constexpr std::string_view kExtension = ".label";
     static constexpr std::size_t kMostBytes = 4;
     static std::string header(const CloudLayout&, const CloudSummary&) { return {}; }
@@ -117,6 +134,7 @@ struct KittiLabelRecord {
 };
 
 struct XyzRecord {
+    static constexpr Needs kNeeds = Needs::positions;
     static constexpr std::string_view kExtension = ".xyz";
     static constexpr std::size_t kMostBytes = 112;
     static std::string header(const CloudLayout&, const CloudSummary&) { return "x y z intensity label\n"; }

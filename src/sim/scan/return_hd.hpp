@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/vec_hd.hpp"
+#include "core/math/vec_hd.hpp"
 #include "model/splat_hd.hpp"
 #include "sim/sensor/firing_hd.hpp"
 #include "sim/sensor/sensor_model_hd.hpp"

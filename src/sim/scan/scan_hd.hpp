@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/host_device.hpp"
-#include "core/vec_hd.hpp"
+#include "core/math/host_device.hpp"
+#include "core/math/vec_hd.hpp"
 #include "sim/scan/return_hd.hpp"
 #include "sim/sensor/firing_hd.hpp"
 #include "trace/ray_disc_hd.hpp"

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/host_device.hpp"
-#include "core/math_hd.hpp"
-#include "core/rng_hd.hpp"
+#include "core/math/host_device.hpp"
+#include "core/math/math_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "trace/hit_hd.hpp"
 
 #include <cmath>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/cancel.hpp"
-#include "core/lattice.hpp"
+#include "core/math/lattice.hpp"
 #include "splat/generation/point_cloud.hpp"
 #include "splat/generation/stage_times.hpp"
 #include "splat/params/splat_params.hpp"

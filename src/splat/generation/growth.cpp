@@ -1,6 +1,6 @@
 #include "splat/generation/growth.hpp"
 
-#include "core/math_hd.hpp"
+#include "core/math/math_hd.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/vec_hd.hpp"
+#include "core/math/vec_hd.hpp"
 #include "splat/generation/surface.hpp"
 #include "splat/search/search_buffers.hpp"
 

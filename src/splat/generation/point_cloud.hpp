@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/lattice.hpp"
-#include "core/vec_hd.hpp"
+#include "core/math/lattice.hpp"
+#include "core/math/vec_hd.hpp"
 #include "model/class_map.hpp"
 #include "model/point.hpp"
 #include "model/splat_hd.hpp"

@@ -1,7 +1,7 @@
 #include "splat/generation/resampling.hpp"
 
+#include "core/math/rng_hd.hpp"
 #include "core/parallel.hpp"
-#include "core/rng_hd.hpp"
 
 #include <tbb/enumerable_thread_specific.h>
 

@@ -1,7 +1,7 @@
 #include "splat/generation/selection.hpp"
 
+#include "core/math/rng_hd.hpp"
 #include "core/parallel.hpp"
-#include "core/rng_hd.hpp"
 #include "splat/search/curve.hpp"
 
 #include <tbb/enumerable_thread_specific.h>

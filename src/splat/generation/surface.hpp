@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/vec_hd.hpp"
+#include "core/math/vec_hd.hpp"
 #include "splat/generation/generation.hpp"
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 #include "tiling/points/partition.hpp"
 
 #include "core/error.hpp"
+#include "core/math/rng_hd.hpp"
 #include "core/parallel.hpp"
-#include "core/rng_hd.hpp"
 #include "tiling/points/point_archive.hpp"
 #include "tiling/points/point_rules.hpp"
 #include "tiling/points/scatter.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/lattice.hpp"
+#include "core/math/lattice.hpp"
 #include "model/point.hpp"
 #include "model/trajectory.hpp"
 #include "tiling/store/catalog.hpp"

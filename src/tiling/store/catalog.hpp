@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/hash.hpp"
-#include "core/lattice.hpp"
+#include "core/math/lattice.hpp"
 #include "model/tile_grid.hpp"
 #include "tiling/store/city_paths.hpp"
 #include "tiling/store/sqlite.hpp"

@@ -1,6 +1,6 @@
 #include "cuda/on_cpu/traversal.hpp"
 
-#include "core/rng_hd.hpp"
+#include "core/math/rng_hd.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
-#include "core/math_hd.hpp"
+#include "core/math/math_hd.hpp"
 #include "core/text.hpp"
 #include "io/input/input_list.hpp"
 #include "io/trajectory/trajectory_file.hpp"

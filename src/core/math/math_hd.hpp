@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/host_device.hpp"
-#include "core/rng_hd.hpp"
+#include "core/math/host_device.hpp"
+#include "core/math/rng_hd.hpp"
 
 #include <cmath>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/host_device.hpp"
+#include "core/math/host_device.hpp"
 
 #include <cmath>
 
