@@ -16,7 +16,7 @@ void require_number(double value, const std::string& what) {
         throw InputError("the figure of \"" + what + "\" is not a number: there was nothing to measure");
 }
 
-std::string as_text(const Ratio& ratio) { return three_digits(ratio.value) + " of " + ratio.baseline; }
+std::string as_text(const Ratio& ratio) { return three_digits(ratio.value) + " × " + ratio.baseline; }
 
 }  // namespace
 

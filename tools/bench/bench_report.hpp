@@ -10,7 +10,7 @@ namespace citysplat::bench {
 /// A figure as a multiple of what the same run measured for something well known.
 struct Ratio {
     double value;
-    std::string baseline;  ///< as in "0.85 of the bare Embree loop"
+    std::string baseline;  ///< as in "0.85 × the bare Embree loop"
 };
 
 /// One measured thing.

@@ -1,5 +1,5 @@
-/// Splat generation alone: points of a drive in memory, splats out. Points per second by method, against the
-/// method `basic` of the same run.
+/// Splat generation alone: points of a drive in memory, splats out. Points per second by method; the ratios
+/// are of CPU time, against the method `basic` of the same run.
 #include "bench/bench_clock.hpp"
 #include "bench/bench_files.hpp"
 #include "bench/bench_main.hpp"
@@ -71,8 +71,8 @@ void print_stages(const splat::StageTimes& times, double points) {
                 times.total_seconds());
 }
 
-/// Wall seconds of the build, calibration not included.
-double measure(const bench::PointStore& store, const splat::SplatParams& params, double tile_m) {
+/// What the build took, calibration not included.
+bench::Elapsed measure(const bench::PointStore& store, const splat::SplatParams& params, double tile_m) {
     splat::SplatProcessor processor(params, ClassMap::load("synthetic"));
     Progress quiet;
     const auto calibration =
@@ -89,16 +89,17 @@ double measure(const bench::PointStore& store, const splat::SplatParams& params,
                 to_metres(processor.initial_halo_steps()), static_cast<double>(totals.points_with_halo) / n,
                 static_cast<unsigned long long>(totals.widened));
     print_stages(processor.times(), n);
-    return building.wall_s;
+    return building;
 }
 
 void run(const Arguments& arguments, bench::Report& report) {
     const std::filesystem::path drive = arguments.drive;
-    const bench::PointStore store(bench::las_files_of(drive), Trajectory::read_tum(drive / "trajectory.tum"));
+    const auto files = bench::las_files_of(drive);
+    const bench::PointStore store(files, Trajectory::read_tum(drive / "trajectory.tum"));
     if (store.total_points() == 0) throw InputError(drive.string() + " has no points");
     report.text(std::to_string(store.total_points()) + " points, tiles of " +
                 bench::three_digits(arguments.tile_m) + " m, " + std::string(splat::instruction_set()));
-    std::optional<double> basic_s;
+    std::optional<bench::Elapsed> basic;
     for (const auto method : {splat::Method::basic, splat::Method::adaptive, splat::Method::descriptors})
         for (const bool resample : {false, true}) {
             if (method == splat::Method::basic && resample) continue;
@@ -107,11 +108,11 @@ void run(const Arguments& arguments, bench::Report& report) {
             if (!arguments.generations.empty() && resample != (arguments.generations == "resample")) continue;
             splat::SplatParams params = splat::SplatParams::of(method);
             params.resample = resample;
-            const double seconds = measure(store, params, arguments.tile_m);
-            if (method == splat::Method::basic) basic_s = seconds;
+            const bench::Elapsed building = measure(store, params, arguments.tile_m);
+            if (method == splat::Method::basic) basic = building;
             bench::Row row{"splats, " + name + (resample ? ", with resampling" : ", one generation"),
-                           static_cast<double>(store.total_points()) * 1e-6 / seconds, "Mpts/s"};
-            if (basic_s) row.ratio = bench::Ratio{bench::ratio(*basic_s, seconds), "basic"};
+                           static_cast<double>(store.total_points()) * 1e-6 / building.wall_s, "Mpts/s"};
+            if (basic) row.ratio = bench::Ratio{bench::ratio(basic->cpu_s, building.cpu_s), "basic"};
             if (method == splat::Method::adaptive)
                 report.row(row);
             else
