@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <vector>
 
 namespace citysplat::bench {
 
@@ -123,8 +124,8 @@ class MadeCity final : public TileSource {
 
 }  // namespace
 
-std::unique_ptr<TileSource> open_or_make_city(const std::vector<std::string>& paths, std::size_t splats) {
-    if (!paths.empty()) return std::make_unique<tiling::CityReader>(paths[0]);
+std::unique_ptr<TileSource> open_or_make_city(const std::string& path, std::size_t splats) {
+    if (!path.empty()) return std::make_unique<tiling::CityReader>(path);
     return std::make_unique<MadeCity>(splats);
 }
 

@@ -5,13 +5,12 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace citysplat::bench {
 
-/// The city at paths[0], or a street of about `splats` discs made in memory: road, façades with reliefs,
-/// poles and foliage, at UTM-like coordinates, tiles of 32 m, in curve order like a built city.
-std::unique_ptr<TileSource> open_or_make_city(const std::vector<std::string>& paths, std::size_t splats);
+/// The city at `path` or, when that is empty, a street of about `splats` discs made in memory: road, façades
+/// with reliefs, poles and foliage, at UTM-like coordinates, tiles of 32 m, in curve order like a built city.
+std::unique_ptr<TileSource> open_or_make_city(const std::string& path, std::size_t splats);
 
 /// A drive at 10 m/s along the made street.
 Trajectory drive_through_made_city(double seconds);

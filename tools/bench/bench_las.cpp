@@ -1,6 +1,8 @@
 /// How fast point files are read, against a plain read of the same bytes in the same run, and per second of
 /// processor time, which a busy machine does not distort. With LASlib also the same points as LAZ.
-///   bench_las [million points] [file.las|laz …]
+#include "bench/bench_clock.hpp"
+#include "bench/bench_files.hpp"
+#include "bench/bench_main.hpp"
 #include "core/file.hpp"
 #include "core/math/rng_hd.hpp"
 #include "io/input/open_point_file.hpp"
@@ -8,10 +10,6 @@
 #include "io/write/point_sink.hpp"
 
 #include <atomic>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <thread>
@@ -21,77 +19,67 @@ using namespace citysplat;
 
 namespace {
 
-double seconds_of(const std::function<void()>& work) {
-    const auto begin = std::chrono::steady_clock::now();
-    work();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-double cpu_seconds() {
-    timespec t{};
-    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
+struct Arguments {
+    std::uint64_t millions = 10;
+    std::vector<std::string> files;
+};
 
 void in_threads(int threads, const std::function<void()>& work) {
-    std::vector<std::thread> pool;
+    std::vector<std::jthread> pool;
     for (int t = 1; t < threads; ++t) pool.emplace_back(work);
     work();
-    for (auto& thread : pool) thread.join();
 }
 
-double plain_read(const std::filesystem::path& path, int threads) {
+void plain_read(const std::filesystem::path& path, int threads) {
     const File file(path, File::Mode::read);
     constexpr std::uint64_t kPiece = 1 << 20;
     const std::uint64_t size = file.size();
     std::atomic<std::uint64_t> next{0};
-    return seconds_of([&] {
-        in_threads(threads, [&] {
-            std::vector<std::byte> buffer(kPiece);
-            for (std::uint64_t at; (at = kPiece * next++) < size;) (void)file.read_some_at(at, buffer);
-        });
+    in_threads(threads, [&] {
+        std::vector<std::byte> buffer(kPiece);
+        for (std::uint64_t at; (at = kPiece * next++) < size;) (void)file.read_some_at(at, buffer);
     });
 }
 
-double read_points(const PointFile& file, int threads, std::uint64_t& points) {
+std::uint64_t read_points(const PointFile& file, int threads) {
     std::atomic<std::uint64_t> next{0}, count{0};
-    const double seconds = seconds_of([&] {
-        in_threads(threads, [&] {
-            PointBatch batch;
-            for (std::uint64_t i; (i = next++) < file.block_count();) {
-                file.read_block(static_cast<std::size_t>(i), batch);
-                count += batch.size();
-            }
-        });
+    in_threads(threads, [&] {
+        PointBatch batch;
+        for (std::uint64_t i; (i = next++) < file.block_count();) {
+            file.read_block(static_cast<std::size_t>(i), batch);
+            count += batch.size();
+        }
     });
-    points = count;
-    return seconds;
+    return count;
 }
 
-void measure(const std::filesystem::path& path, ReadOptions::Reader reader = ReadOptions::Reader::automatic) {
+std::unique_ptr<PointFile> open(const std::filesystem::path& path, ReadOptions::Reader reader) {
     ReadOptions options;
     options.units = ReadOptions::Units::as_is;
     options.reader = reader;
-    const auto file = open_point_file(path, options);
-    std::printf("%s: %s\n", path.filename().c_str(), file->info().format.c_str());
+    return open_point_file(path, options);
+}
+
+/// One row for each number of threads.
+std::vector<bench::Row> measure(const std::filesystem::path& path,
+                                ReadOptions::Reader reader = ReadOptions::Reader::automatic) {
+    const auto file = open(path, reader);
+    std::vector<bench::Row> rows;
     for (const int threads : {1, 2}) {
-        double best_plain = 1e9, best = 1e9, best_cpu = 1e9;
+        constexpr int kRounds = 5;
         std::uint64_t points = 0;
-        for (int round = 0; round < 5; ++round) {
-            best_plain = std::min(best_plain, plain_read(path, threads));
-            const double cpu = cpu_seconds();
-            best = std::min(best, read_points(*file, threads, points));
-            best_cpu = std::min(best_cpu, cpu_seconds() - cpu);
-        }
+        const auto plain = bench::best_of(kRounds, [&] { plain_read(path, threads); });
+        const auto reading = bench::best_of(kRounds, [&] { points = read_points(*file, threads); });
         const double bytes = static_cast<double>(std::filesystem::file_size(path)),
-                     n = static_cast<double>(points);
-        std::printf(
-            "  %d thread%s  plain read %5.2f GB/s   points %6.1f Mpts/s = %5.2f GB/s   ratio %.2f   %6.1f "
-            "Mpts per "
-            "CPU second\n",
-            threads, threads == 1 ? " " : "s", bytes / best_plain * 1e-9, n / best * 1e-6,
-            bytes / best * 1e-9, best_plain / best, n / best_cpu * 1e-6);
+                     millions = static_cast<double>(points) * 1e-6;
+        rows.push_back({"reading " + file->info().format + (threads == 1 ? ", 1 thread" : ", 2 threads"),
+                        millions / reading.wall_s, "Mpts/s",
+                        bench::Ratio{bench::ratio(plain.wall_s, reading.wall_s), "a plain read of the bytes"},
+                        true,
+                        bench::three_digits(bytes / reading.wall_s * 1e-9) + " GB/s; " +
+                            bench::three_digits(millions / reading.cpu_s) + " Mpts per CPU second"});
     }
+    return rows;
 }
 
 void write_cloud(const std::filesystem::path& path, std::size_t points) {
@@ -112,22 +100,49 @@ void write_cloud(const std::filesystem::path& path, std::size_t points) {
     sink->finish();
 }
 
+/// The same points compressed, by our decoder and by LASlib's, which is the one to be compared with.
+void measure_laz(const std::filesystem::path& las, bench::Report& report) {
+    const auto laz = io::replace_by_laz(las);
+    auto ours = measure(laz, ReadOptions::Reader::native);
+    const auto theirs = measure(laz, ReadOptions::Reader::laslib);
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+        report.detail(theirs[i]);
+        ours[i].ratio = bench::Ratio{bench::ratio(ours[i].figure, theirs[i].figure), "LASlib"};
+        report.detail(ours[i]);
+    }
+}
+
+void run(const Arguments& arguments, bench::Report& report) {
+    for (const std::string& file : arguments.files) open(file, ReadOptions::Reader::automatic);
+    const bench::ScratchDirectory scratch;
+    const auto las = scratch.path() / "cloud.las";
+    const auto writing = bench::measure([&] { write_cloud(las, arguments.millions * 1'000'000); });
+    report.detail({"writing LAS, making the points included",
+                   static_cast<double>(arguments.millions) / writing.wall_s, "Mpts/s"});
+    auto rows = measure(las);
+    report.detail(rows.front());
+    rows.back().what = "reading LAS, 2 threads";
+    report.row(rows.back());
+    if (io::laslib_available()) measure_laz(las, report);
+    for (const std::string& file : arguments.files) {
+        report.text(file);
+        for (const bench::Row& row : measure(file)) report.detail(row);
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-    const std::size_t millions = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 10;
-    const auto path = std::filesystem::temp_directory_path() / "citysplat-las-bench.las";
-    const double writing = seconds_of([&] { write_cloud(path, millions * 1'000'000); });
-    std::printf("writing %zu M points, making them included: %.1f Mpts/s\n", millions,
-                static_cast<double>(millions) / writing);
-    measure(path);
-    if (io::laslib_available()) {
-        // The same points compressed, by our decoder and by LASlib's, which is the one to be compared with.
-        const auto laz = io::replace_by_laz(path);
-        measure(laz, ReadOptions::Reader::native);
-        measure(laz, ReadOptions::Reader::laslib);
-        std::filesystem::remove(laz);
-    }
-    std::filesystem::remove(path);
-    for (int i = 2; i < argc; ++i) measure(argv[i]);
+    Arguments arguments;
+    return bench::run_bench({"bench_las",
+                             "How fast point files are read, against a plain read of the same bytes; with "
+                             "LASlib also LAZ, against "
+                             "LASlib.",
+                             [&](bench::Flags& flags) {
+                                 flags.count("MILLIONS", arguments.millions, 10'000,
+                                             "points of the cloud that is made, in millions");
+                                 flags.texts("FILES", arguments.files, "other files to read");
+                             },
+                             [&](bench::Report& report) { run(arguments, report); }},
+                            argc, argv);
 }

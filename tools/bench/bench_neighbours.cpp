@@ -1,8 +1,11 @@
-// K nearest neighbours and plane fits for every point: the batched search against nanoflann, same points,
-// same threads, processor time. The results are compared.
-//   bench_neighbours DRIVE_DIR [K [THREADS [MAX_POINTS]]]
+/// K nearest neighbours and plane fits for every point: the batched search against nanoflann, same points,
+/// same threads, processor time. The results are compared.
+#include "bench/bench_clock.hpp"
+#include "bench/bench_files.hpp"
+#include "bench/bench_main.hpp"
+#include "bench/point_store.hpp"
+#include "core/error.hpp"
 #include "model/trajectory.hpp"
-#include "point_store.hpp"
 #include "splat/generation/point_cloud.hpp"
 #include "splat/search/neighbour_search.hpp"
 #include "splat/search/plane_fit.hpp"
@@ -12,10 +15,6 @@
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <ctime>
-#include <iostream>
 #include <numeric>
 #include <string>
 
@@ -24,12 +23,17 @@ using splat::PointCloud;
 
 namespace {
 
-/// Processor time of all threads: what a shared machine does besides does not count.
-double cpu_s() {
-    timespec t{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
+using bench::cpu_now_s;
+
+struct Arguments {
+    std::string drive;
+    std::uint64_t k = 40, threads = 1, most_points = 1'000'000;
+};
+
+/// Processor time of building an index and of asking it about every point.
+struct Times {
+    double build_s, query_s;
+};
 
 struct FlannCloud {
     std::vector<float> xyz;
@@ -51,96 +55,108 @@ void chunks(std::size_t n, const Body& body) {
                       [&](std::size_t c) { body(c * kChunk, std::min(n, (c + 1) * kChunk)); });
 }
 
-double run_flann(const PointCloud& c, std::size_t k, std::vector<float>& kth2, double& build_s) {
+/// `kth2` becomes the squared distance of each point's k-th neighbour.
+Times run_flann(const PointCloud& c, std::size_t k, std::vector<float>& kth2) {
     FlannCloud cloud;
     for (std::size_t i = 0; i < c.size(); ++i)
         for (const std::int32_t v : {c.x[i], c.y[i], c.z[i]}) cloud.xyz.push_back(static_cast<float>(v));
-    const double t0 = cpu_s();
+    const double begin = cpu_now_s();
     FlannTree tree(3, cloud, nanoflann::KDTreeSingleIndexAdaptorParams(20));
     tree.buildIndex();
-    build_s = cpu_s() - t0;
-    const double t1 = cpu_s();
-    chunks(c.size(), [&](std::size_t begin, std::size_t end) {
+    const double built = cpu_now_s();
+    chunks(c.size(), [&](std::size_t first, std::size_t last) {
         std::vector<std::uint32_t> index(k);
         std::vector<float> d2(k);
-        for (std::size_t i = begin; i < end; ++i) {
+        for (std::size_t i = first; i < last; ++i) {
             tree.knnSearch(&cloud.xyz[3 * i], k, index.data(), d2.data());
             kth2[i] = d2[k - 1];
         }
     });
-    return cpu_s() - t1;
+    return {built - begin, cpu_now_s() - built};
 }
 
-struct BatchedTimes {
-    double build_s, search_s;
-};
-
-BatchedTimes run_batched(const PointCloud& c, std::size_t k, bool fit, std::vector<splat::Moments>& moments) {
-    const double t0 = cpu_s();
+Times run_batched(const PointCloud& c, std::size_t k, bool fit, std::vector<splat::Moments>& moments) {
+    const double begin = cpu_now_s();
     const splat::NeighbourIndex index(c.x, c.y, c.z, c.rank);
-    const double build_s = cpu_s() - t0;
+    const double built = cpu_now_s();
     const splat::Reach reach{static_cast<std::int32_t>(k), splat::kMaxReach};
     const std::vector<std::uint8_t> reach_class(c.size(), 0);
     tbb::enumerable_thread_specific<splat::SearchScratch> scratch;
     tbb::enumerable_thread_specific<std::vector<splat::PlaneFit>> fits;
-    const double t1 = cpu_s();
-    chunks(c.size(), [&](std::size_t begin, std::size_t end) {
-        std::vector<std::uint32_t> points(end - begin);
-        std::iota(points.begin(), points.end(), static_cast<std::uint32_t>(begin));
-        const std::span<splat::Moments> out(moments.data() + begin, end - begin);
+    chunks(c.size(), [&](std::size_t first, std::size_t last) {
+        std::vector<std::uint32_t> points(last - first);
+        std::iota(points.begin(), points.end(), static_cast<std::uint32_t>(first));
+        const std::span<splat::Moments> out(moments.data() + first, last - first);
         find_moments(index, {points, reach_class, {&reach, 1}}, out, scratch.local());
         if (fit) {
-            fits.local().resize(end - begin);
+            fits.local().resize(last - first);
             fit_planes(out, fits.local());
         }
     });
-    return {build_s, cpu_s() - t1};
+    return {built - begin, cpu_now_s() - built};
+}
+
+/// The points of the first file of the drive, as many as asked for.
+PointCloud load(const Arguments& arguments) {
+    const auto files = bench::las_files_of(arguments.drive);
+    const bench::PointStore store({files.data(), 1}, Trajectory());
+    tiling::Region region = store.read(store.bounds(), 0);
+    if (region.points.size() > arguments.most_points) region.points.resize(arguments.most_points);
+    if (region.points.size() < arguments.k)
+        throw InputError(files[0].string() + " has fewer than K = " + std::to_string(arguments.k) +
+                         " points; give a larger drive");
+    return splat::make_point_cloud(region.frame, region.points, {}, ClassMap());
+}
+
+std::size_t count_different(std::span<const splat::Moments> moments, std::span<const float> kth2,
+                            std::size_t k) {
+    std::size_t different = 0;
+    for (std::size_t i = 0; i < moments.size(); ++i) {
+        const auto found = static_cast<float>(moments[i].reach2);
+        different +=
+            moments[i].count == static_cast<std::int32_t>(k) && std::abs(found - kth2[i]) > 1e-6f * found;
+    }
+    return different;
+}
+
+void run(const Arguments& arguments, bench::Report& report) {
+    const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, arguments.threads);
+    const std::size_t k = arguments.k;
+    const PointCloud cloud = load(arguments);
+    report.text(std::to_string(cloud.size()) + " points, K = " + std::to_string(k) + ", " +
+                std::to_string(arguments.threads) + " threads, " + std::string(splat::instruction_set()));
+    std::vector<float> kth2(cloud.size());
+    std::vector<splat::Moments> moments(cloud.size());
+    const Times flann = run_flann(cloud, k, kth2);
+    const Times search = run_batched(cloud, k, false, moments);
+    const Times both = run_batched(cloud, k, true, moments);
+    const auto row = [&](const std::string& what, const Times& times) {
+        return bench::Row{what,     static_cast<double>(cloud.size()) * 1e-6 / times.query_s,
+                          "Mpts/s", bench::Ratio{bench::ratio(flann.query_s, times.query_s), "nanoflann"},
+                          true,     "index in " + bench::three_digits(times.build_s) + " CPU s"};
+    };
+    report.detail(row("neighbours, nanoflann", flann));
+    report.detail(row("neighbours and moments", search));
+    report.row(row(std::to_string(k) + " neighbours and a plane for each point, one core", both));
+    report.text("K-th distances that differ from nanoflann's: " +
+                std::to_string(count_different(moments, kth2, k)));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc < 2) {
-        std::cerr << "usage: bench_neighbours DRIVE_DIR [K [THREADS [MAX_POINTS]]]\n";
-        return 2;
-    }
-    const std::size_t k = argc > 2 ? static_cast<std::size_t>(std::atoi(argv[2])) : 40;
-    const std::size_t threads = argc > 3 ? static_cast<std::size_t>(std::atoi(argv[3])) : 1;
-    const std::size_t most = argc > 4 ? static_cast<std::size_t>(std::atoi(argv[4])) : 1'000'000;
-    const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
-    const std::filesystem::path drive = argv[1];
-    std::vector<std::filesystem::path> files;
-    for (const auto& entry : std::filesystem::directory_iterator(drive))
-        if (entry.path().extension() == ".las") files.push_back(entry.path());
-    const bench::PointStore store({files.data(), 1}, Trajectory());
-    const LatticeBox b = store.bounds();
-    tiling::Region region = store.read({b.min_x, b.min_y, b.max_x, b.max_y}, 0);
-    if (region.points.size() > most) region.points.resize(most);
-
-    const double t0 = cpu_s();
-    const PointCloud c = splat::make_point_cloud(region.frame, region.points, {}, ClassMap());
-    const double sort_s = cpu_s() - t0;
-    const double n = static_cast<double>(c.size());
-    std::printf("%zu points, K = %zu, %zu threads, %s; along the curve in %.3f s (%.1f Mpts/s)\n", c.size(),
-                k, threads, std::string(splat::instruction_set()).c_str(), sort_s, n / sort_s / 1e6);
-    std::vector<float> kth2(c.size());
-    double flann_build = 0;
-    const double flann = run_flann(c, k, kth2, flann_build);
-    std::vector<splat::Moments> moments(c.size());
-    const BatchedTimes search = run_batched(c, k, false, moments);
-    const BatchedTimes both = run_batched(c, k, true, moments);
-    std::size_t different = 0;
-    for (std::size_t i = 0; i < c.size(); ++i) {
-        const auto found = static_cast<float>(moments[i].reach2);
-        if (moments[i].count == static_cast<std::int32_t>(k) && std::abs(found - kth2[i]) > 1e-6f * found)
-            ++different;
-    }
-    const auto line = [&](const char* name, double build_s, double s) {
-        std::printf("%-28s index %6.3f s  query %7.3f s  %7.3f Mpts/s per core  %5.1f x nanoflann\n", name,
-                    build_s, s, n / s / 1e6, flann / s);
-    };
-    line("nanoflann, query only", flann_build, flann);
-    line("batched, moments", search.build_s, search.search_s);
-    line("batched, moments + planes", both.build_s, both.search_s);
-    std::printf("K-th distances that differ: %zu\n", different);
+    Arguments arguments;
+    return bench::run_bench(
+        {"bench_neighbours",
+         "K nearest neighbours and plane fits for every point of a drive, against nanoflann: same points, "
+         "same "
+         "threads, processor time. The results are compared.",
+         [&](bench::Flags& flags) {
+             flags.required("DRIVE", arguments.drive, "a directory that citysplat synth made");
+             flags.count("K", arguments.k, 1000, "neighbours of each point, itself included");
+             flags.count("THREADS", arguments.threads, 1024, "worker threads");
+             flags.count("MAX_POINTS", arguments.most_points, 1'000'000'000, "use that many points at most");
+         },
+         [&](bench::Report& report) { run(arguments, report); }},
+        argc, argv);
 }

@@ -1,8 +1,7 @@
-// bench_partition OUT_DIR FILE… [--memory SIZE]
-//
-// How fast points get from files into the city's archives, against two baselines of the same run: reading the
-// files and doing nothing, and the rate at which the same disk takes as many bytes, fsync included.
-
+/// How fast points get from files into the city's archives, against two baselines of the same run: reading
+/// the files and doing nothing, and the rate at which the same disk takes as many bytes, fsync included.
+#include "bench/bench_clock.hpp"
+#include "bench/bench_main.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
@@ -14,11 +13,8 @@
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 #include <span>
 #include <string>
-#include <sys/resource.h>
 #include <vector>
 
 using namespace citysplat;
@@ -26,28 +22,13 @@ using namespace citysplat::tiling;
 
 namespace {
 
-/// CPU time of all threads so far: comparable between runs on a busy machine, where wall time is not.
-double cpu_seconds() {
-    struct rusage usage {};
-    ::getrusage(RUSAGE_SELF, &usage);
-    const auto s = [](const timeval& t) {
-        return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-    };
-    return s(usage.ru_utime) + s(usage.ru_stime);
-}
+using bench::Elapsed;
 
-struct Elapsed {
-    double wall_s = 0, cpu_s = 0;
+struct Arguments {
+    std::string out;
+    std::vector<std::string> inputs;
+    std::string memory = "2G";
 };
-
-template <class Work>
-Elapsed measure(const Work& work) {
-    const auto begin = std::chrono::steady_clock::now();
-    const double cpu = cpu_seconds();
-    work();
-    return {std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(),
-            cpu_seconds() - cpu};
-}
 
 std::uint64_t read_only(const std::vector<InputSource>& inputs) {
     std::uint64_t points = 0;
@@ -68,7 +49,7 @@ Elapsed write_only(const std::filesystem::path& directory, std::uint64_t bytes) 
     std::vector<std::uint64_t> words(std::size_t{1} << 19);
     for (std::size_t i = 0; i < words.size(); ++i) words[i] = rng::bits(1, i);
     const auto buffer = std::as_bytes(std::span(words));
-    const Elapsed elapsed = measure([&] {
+    const Elapsed elapsed = bench::measure([&] {
         File file(path, File::Mode::truncate);
         for (std::uint64_t done = 0; done < bytes; done += buffer.size()) {
             words[0] = done;
@@ -102,57 +83,66 @@ Written partition_all(const std::vector<InputSource>& inputs, ObjectStore& store
     return written;
 }
 
-void bench(const std::filesystem::path& out, const std::vector<InputSource>& inputs,
-           std::uint64_t memory_bytes) {
+/// Objects that are there already would not be written again, and the figure would be too good.
+void require_empty(const std::filesystem::path& out) {
+    if (std::filesystem::exists(out) && !std::filesystem::is_empty(out))
+        throw UsageError(out.string() + " is not empty; give a new directory");
+}
+
+void run(const Arguments& arguments, bench::Report& report) {
+    const std::filesystem::path out = arguments.out;
+    const std::uint64_t memory_bytes = parse_bytes(arguments.memory, "--memory");
+    const auto inputs = expand_inputs(arguments.inputs);
+    require_empty(out);
+    std::uint64_t points = read_only(inputs), input_bytes = 0;  // now both find the files in the cache
+    for (const InputSource& input : inputs) input_bytes += std::filesystem::file_size(input.path);
     ObjectStore store{CityPaths(out)};
     store.create_layout();
-    std::uint64_t points = 0, input_bytes = 0;
-    for (const InputSource& input : inputs) input_bytes += std::filesystem::file_size(input.path);
-    read_only(inputs);  // the same cache for both
-    const Elapsed read = measure([&] { points = read_only(inputs); });
+    const Elapsed read = bench::measure([&] { points = read_only(inputs); });
     Written written;
-    const Elapsed cut = measure([&] { written = partition_all(inputs, store, memory_bytes); });
+    const Elapsed cut = bench::measure([&] { written = partition_all(inputs, store, memory_bytes); });
     const Elapsed disk = write_only(out, written.bytes());
 
-    const double n = static_cast<double>(points);
-    const auto per_point = [n](std::uint64_t bytes) { return static_cast<double>(bytes) / n; };
-    const auto row = [](const char* name, double rate, const char* unit, const Elapsed& e) {
-        std::printf("%-22s %10.2f %s  (%.2f s, %.2f s of CPU)\n", name, rate / 1e6, unit, e.wall_s, e.cpu_s);
+    const auto n = static_cast<double>(points);
+    const auto row = [](const std::string& what, double rate, const std::string& unit, const Elapsed& e) {
+        return bench::Row{what, rate / 1e6, unit, {}, true, bench::three_digits(e.cpu_s) + " CPU s"};
     };
-    std::printf("points                 %10.0f\n", n);
-    row("read only", n / read.wall_s, "Mpts/s", read);
-    row("  of the files", static_cast<double>(input_bytes) / read.wall_s, "MB/s  ", read);
-    row("partition", n / cut.wall_s, "Mpts/s", cut);
-    row("  written", static_cast<double>(written.bytes()) / cut.wall_s, "MB/s  ", cut);
-    row("disk, as many bytes", static_cast<double>(written.bytes()) / disk.wall_s, "MB/s  ", disk);
-    std::printf("partition / disk       %10.2f of the disk's write rate\n", disk.wall_s / cut.wall_s);
-    std::printf("partition / read only  %10.2f\n", read.wall_s / cut.wall_s);
-    std::printf("archive                %10.2f bytes a point, of 24 in memory\n",
-                per_point(written.archive_bytes));
-    std::printf("spilled                %10.2f bytes a point\n", per_point(written.spilled_bytes));
-    std::printf("peak RSS               %10.1f MB of %.0f\n", static_cast<double>(peak_rss_bytes()) / 1e6,
-                static_cast<double>(memory_bytes) / 1e6);
+    const auto bytes_a_point = [n](std::uint64_t bytes) {
+        return bench::ratio(static_cast<double>(bytes), n);
+    };
+    report.text(std::to_string(points) + " points");
+    report.detail(row("reading the files", n / read.wall_s, "Mpts/s", read));
+    report.detail(row("  in bytes", static_cast<double>(input_bytes) / read.wall_s, "MB/s", read));
+    const double written_rate = static_cast<double>(written.bytes()) / cut.wall_s;
+    report.detail(row("writing as many bytes to the disk", static_cast<double>(written.bytes()) / disk.wall_s,
+                      "MB/s", disk));
+    auto in_bytes = row("LAS to archives, in bytes written", written_rate, "MB/s", cut);
+    in_bytes.ratio = bench::Ratio{bench::ratio(disk.wall_s, cut.wall_s), "writing as many bytes"};
+    report.detail(in_bytes);
+    auto in_points = row("LAS to archives of the city", n / cut.wall_s, "Mpts/s", cut);
+    in_points.ratio = bench::Ratio{bench::ratio(read.wall_s, cut.wall_s), "reading the files"};
+    report.row(in_points);
+    report.detail({"archive, of 24 bytes in memory", bytes_a_point(written.archive_bytes), "B/point"});
+    report.detail({"spilled", bytes_a_point(written.spilled_bytes), "B/point"});
+    report.detail(
+        {"peak memory", static_cast<double>(peak_rss_bytes()) / 1e6, "MB",
+         bench::Ratio{bench::ratio(static_cast<double>(peak_rss_bytes()), static_cast<double>(memory_bytes)),
+                      "--memory " + arguments.memory}});
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::vector<std::string> names;
-    std::uint64_t memory_bytes = std::uint64_t{2} << 30;
-    for (int i = 2; i < argc; ++i) {
-        if (std::string(argv[i]) == "--memory" && i + 1 < argc)
-            memory_bytes = parse_bytes(argv[++i], "--memory");
-        else
-            names.emplace_back(argv[i]);
-    }
-    if (names.empty()) {
-        std::fprintf(stderr, "usage: bench_partition OUT_DIR FILE... [--memory SIZE]\n");
-        return 2;
-    }
-    try {
-        bench(argv[1], expand_inputs(names), memory_bytes);
-    } catch (const Error& e) {
-        std::fprintf(stderr, "bench_partition: %s\n", e.what());
-        return static_cast<int>(e.kind());
-    }
+    Arguments arguments;
+    return bench::run_bench(
+        {"bench_partition",
+         "How fast points get from files into the archives of a city, against reading the files and doing "
+         "nothing, and against writing as many bytes to the same disk.",
+         [&](bench::Flags& flags) {
+             flags.required("OUT_DIR", arguments.out, "a new directory for the archives");
+             flags.required("FILES", arguments.inputs, "point files, folders or patterns");
+             flags.text("--memory", arguments.memory, "memory budget, e.g. 512M or 4G (default 2G)");
+         },
+         [&](bench::Report& report) { run(arguments, report); }},
+        argc, argv);
 }

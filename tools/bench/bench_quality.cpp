@@ -1,7 +1,8 @@
-// How good the model is, method by method: splats, distances, coverage and ghosts on synthetic drives, as in
-// Tables 1-4 of the AdaSplats paper.
-// Usage: bench_quality [--length M] [--seeds N] [--paper] [--keep DIR]
-//   --paper   also with the paper's parameters (SplatParams::paper)
+/// How good the model is, method by method: splats, distances, coverage and ghosts on synthetic drives, as in
+/// Tables 1-4 of the AdaSplats paper.
+#include "bench/bench_clock.hpp"
+#include "bench/bench_files.hpp"
+#include "bench/bench_main.hpp"
 #include "citysplat/truth_metrics.hpp"
 #include "compare/compare.hpp"
 #include "datasets/synth/synth.hpp"
@@ -15,11 +16,10 @@
 #include "tiling/store/city_reader.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -96,14 +96,15 @@ struct Score {
     }
 };
 
-class Bench {
+class QualityBench {
   public:
-    Bench(fs::path work, double length_m) : work_(std::move(work)), length_m_(length_m) {}
+    QualityBench(fs::path work, double length_m) : work_(std::move(work)), length_m_(length_m) {}
 
     void make_drive(std::uint64_t seed) {
         synth::SynthOptions options;
         options.seed = seed, options.length_m = length_m_;
-        drive_ = work_ / ("drive" + std::to_string(seed));
+        // Its name says what it is: a directory that was kept may hold drives of another length.
+        drive_ = work_ / ("drive" + std::to_string(seed) + "_" + bench::three_digits(length_m_) + "m");
         if (!fs::exists(drive_ / "truth.json")) synth::write_drive(drive_, options, quiet_, CancelToken());
         truth_.emplace(synth::Truth::load(drive_));
         clouds_.clear();
@@ -144,11 +145,11 @@ class Bench {
         options.classes = classes_.to_toml();
         options.parameters = "{}";
         options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-        const auto begin = std::chrono::steady_clock::now();
-        const tiling::BuildReport report =
-            tiling::build_city(city, processor, options, CancelToken(), quiet_);
+        tiling::BuildReport report;
         Score score;
-        score.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        score.seconds = bench::measure([&] {
+                            report = tiling::build_city(city, processor, options, CancelToken(), quiet_);
+                        }).wall_s;
         score.points = report.points.kept, score.splats = report.splats;
         return score;
     }
@@ -227,7 +228,9 @@ class Bench {
 
 constexpr std::uint16_t kBuilding = 1, kFence = 2, kPole = 5, kRoad = 7, kSidewalk = 8, kSign = 12;
 
-void print(const std::vector<std::pair<std::string, Score>>& scores) {
+using Scores = std::vector<std::pair<std::string, Score>>;
+
+void print_distances(const Scores& scores) {
     const auto cm = [](const compare::DistancesByClass& d, std::uint16_t label) {
         const auto found = d.classes.find(label);
         return found == d.classes.end() ? 0.0 : 100 * found->second.mean_m();
@@ -237,10 +240,13 @@ void print(const std::vector<std::pair<std::string, Score>>& scores) {
     for (const auto& [name, s] : scores)
         std::printf("%-24s %7.2fM %7.3f %8.1f %9.2f %9.2f | %7.2f %7.2f %7.2f | %9.2f %8.3f\n", name.c_str(),
                     static_cast<double>(s.splats) * 1e-6,
-                    static_cast<double>(s.splats) / static_cast<double>(s.points), s.seconds,
+                    bench::ratio(static_cast<double>(s.splats), static_cast<double>(s.points)), s.seconds,
                     100 * s.c2c.all.mean_m(), 100 * s.own_c2c.all.mean_m(), cm(s.c2c, kFence),
                     cm(s.c2c, kPole), cm(s.c2c, kSign), 100 * s.truth.all.mean_m(),
                     100 * s.truth.all.share_above(cli::kGhost_m));
+}
+
+void print_coverage(const Scores& scores) {
     std::printf("\ncoverage %% (met first)   %15s %15s %15s %15s %15s %15s\n", "road", "sidewalk", "building",
                 "pole", "sign", "fence");
     for (const auto& [name, s] : scores) {
@@ -258,49 +264,78 @@ void print(const std::vector<std::pair<std::string, Score>>& scores) {
             }
         std::printf("  own scanner: %.2f to %.2f %% of the survey's returns by beam", 100 * least,
                     100 * most);
-        std::printf("  %.1f %% of returns seen\n", 100 * static_cast<double>(s.coverage.all.seen) /
-                                                       static_cast<double>(s.coverage.all.rays));
+        std::printf("  %.1f %% of returns seen\n",
+                    100 * bench::ratio(static_cast<double>(s.coverage.all.seen),
+                                       static_cast<double>(s.coverage.all.rays)));
     }
+}
+
+/// What we build by default, against the plain method.
+void report_rows(const Scores& scores, bench::Report& report) {
+    const auto score_of = [&](const std::string& name) -> const Score& {
+        return std::ranges::find(scores, name, &Scores::value_type::first)->second;
+    };
+    const Score &basic = score_of("basic"), &adaptive = score_of("adaptive");
+    const auto row = [&](const std::string& what, const std::string& unit, const auto& figure) {
+        const bool depends_on_machine = false;
+        report.row({what, figure(adaptive), unit,
+                    bench::Ratio{bench::ratio(figure(adaptive), figure(basic)), "basic"},
+                    depends_on_machine});
+    };
+    row("model, adaptive: size", "splats a point", [](const Score& s) {
+        return bench::ratio(static_cast<double>(s.splats), static_cast<double>(s.points));
+    });
+    row("model, adaptive: hits to the true surface", "cm",
+        [](const Score& s) { return 100 * s.truth.all.mean_m(); });
+    row("model, adaptive: ghosts", "% of hits",
+        [](const Score& s) { return 100 * s.truth.all.share_above(cli::kGhost_m); });
+}
+
+struct Arguments {
+    double length_m = 80;
+    std::uint64_t seeds = 3;
+    bool with_paper = false;
+    std::string keep;
+};
+
+void run(const Arguments& arguments, bench::Report& report) {
+    std::optional<bench::ScratchDirectory> scratch;
+    if (arguments.keep.empty()) scratch.emplace();
+    const fs::path work = scratch ? scratch->path() : fs::path(arguments.keep);
+    fs::create_directories(work);
+    const auto models = rows(arguments.with_paper);
+    Scores scores;
+    for (const Row& model : models) scores.emplace_back(model.name, Score{});
+    QualityBench quality(work, arguments.length_m);
+    for (std::uint64_t seed = 1; seed <= arguments.seeds; ++seed) {
+        quality.make_drive(seed);
+        for (std::size_t i = 0; i < models.size(); ++i) {
+            scores[i].second.add(quality.run(models[i].params));
+            std::fprintf(stderr, "seed %d: %s done\n", static_cast<int>(seed), models[i].name.c_str());
+        }
+    }
+    report.text(std::to_string(arguments.seeds) + " drives of " + bench::three_digits(arguments.length_m) +
+                " m; HDL-64E at (1, 1, -1) m without noise; own: the survey's own scanner");
+    print_distances(scores);
+    print_coverage(scores);
+    report.text("");
+    report_rows(scores, report);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    double length_m = 80;
-    std::uint64_t seeds = 3;
-    bool with_paper = false;
-    fs::path keep;
-    for (int i = 1; i < argc; ++i) {
-        const std::string flag = argv[i];
-        if (flag == "--paper")
-            with_paper = true;
-        else if (i + 1 < argc && flag == "--length")
-            length_m = std::atof(argv[++i]);
-        else if (i + 1 < argc && flag == "--seeds")
-            seeds = static_cast<std::uint64_t>(std::atoi(argv[++i]));
-        else if (i + 1 < argc && flag == "--keep")
-            keep = argv[++i];
-        else {
-            std::fprintf(stderr, "usage: bench_quality [--length M] [--seeds N] [--paper] [--keep DIR]\n");
-            return 2;
-        }
-    }
-    const fs::path work = keep.empty() ? fs::temp_directory_path() / "citysplat_bench_quality" : keep;
-    fs::create_directories(work);
-    std::vector<std::pair<std::string, Score>> scores;
-    for (const Row& row : rows(with_paper)) scores.emplace_back(row.name, Score{});
-    Bench bench(work, length_m);
-    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-        bench.make_drive(seed);
-        const auto all = rows(with_paper);
-        for (std::size_t i = 0; i < all.size(); ++i) {
-            scores[i].second.add(bench.run(all[i].params));
-            std::fprintf(stderr, "seed %d: %s done\n", static_cast<int>(seed), all[i].name.c_str());
-        }
-    }
-    std::printf("%d drives of %.0f m; HDL-64E at (1, 1, -1) m without noise; own: the survey's own scanner\n",
-                static_cast<int>(seeds), length_m);
-    print(scores);
-    if (keep.empty()) fs::remove_all(work);
-    return 0;
+    Arguments arguments;
+    return bench::run_bench(
+        {"bench_quality",
+         "How good the model is, method by method: splats, distances, coverage and ghosts on synthetic "
+         "drives.",
+         [&](bench::Flags& flags) {
+             flags.number("--length", arguments.length_m, {10, 10'000, "m"}, "length of each drive");
+             flags.count("--seeds", arguments.seeds, 1000, "drives");
+             flags.flag("--paper", arguments.with_paper, "also with the paper's parameters");
+             flags.text("--keep", arguments.keep, "work in this directory and leave everything there");
+         },
+         [&](bench::Report& report) { run(arguments, report); }},
+        argc, argv);
 }

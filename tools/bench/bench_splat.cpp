@@ -1,29 +1,33 @@
-// Splat generation alone: points of a drive in memory, splats out. Seconds and points per second by method.
-//   bench_splat DRIVE_DIR [TILE_M [METHOD [resample|single]]]
+/// Splat generation alone: points of a drive in memory, splats out. Points per second by method; the ratios
+/// are of CPU time, against the method `basic` of the same run.
+#include "bench/bench_clock.hpp"
+#include "bench/bench_files.hpp"
+#include "bench/bench_main.hpp"
+#include "bench/point_store.hpp"
+#include "core/error.hpp"
 #include "model/class_map.hpp"
 #include "model/tile_grid.hpp"
 #include "model/trajectory.hpp"
-#include "point_store.hpp"
 #include "splat/search/neighbour_search.hpp"
 #include "splat/splat_processor.hpp"
 
 #include <tbb/parallel_for.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <iostream>
-#include <map>
+#include <optional>
 #include <string>
 
 using namespace citysplat;
 
 namespace {
 
-double now_s() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+struct Arguments {
+    std::string drive;
+    double tile_m = 64;
+    std::string method;       ///< empty: all
+    std::string generations;  ///< resample, single, or empty: both
+};
 
 struct Totals {
     std::atomic<std::uint64_t> splats{0}, widened{0}, points_with_halo{0};
@@ -67,50 +71,71 @@ void print_stages(const splat::StageTimes& times, double points) {
                 times.total_seconds());
 }
 
-}  // namespace
+/// What the build took, calibration not included.
+bench::Elapsed measure(const bench::PointStore& store, const splat::SplatParams& params, double tile_m) {
+    splat::SplatProcessor processor(params, ClassMap::load("synthetic"));
+    Progress quiet;
+    const auto calibration =
+        bench::measure([&] { processor.set_calibration(processor.calibrate(store, CancelToken(), quiet)); });
+    Totals totals;
+    const auto building = bench::measure([&] { build(store, processor, tile_m, totals); });
+    const auto n = static_cast<double>(store.total_points());
+    const tiling::Calibration& c = processor.calibration();
+    std::printf("%s%s: %llu splats, %.3f a point; calibrated in %.2f s, R %.4f m, E %.5f m, density %.2f\n",
+                std::string(splat::to_string(params.method)).c_str(), params.resample ? ", resampled" : "",
+                static_cast<unsigned long long>(totals.splats), static_cast<double>(totals.splats) / n,
+                calibration.wall_s, c.mean_radius_m, c.mean_error_m, c.mean_density);
+    std::printf("    halo %.2f m, %.2f times the points with it, widened %llu times\n",
+                to_metres(processor.initial_halo_steps()), static_cast<double>(totals.points_with_halo) / n,
+                static_cast<unsigned long long>(totals.widened));
+    print_stages(processor.times(), n);
+    return building;
+}
 
-int main(int argc, char** argv) {
-    std::setvbuf(stdout, nullptr, _IOLBF, 0);
-    if (argc < 2) {
-        std::cerr << "usage: bench_splat DRIVE_DIR [TILE_M [METHOD [resample|single]]]\n";
-        return 2;
-    }
-    const std::filesystem::path drive = argv[1];
-    const double tile_m = argc > 2 ? std::atof(argv[2]) : 64;
-    std::vector<std::filesystem::path> files;
-    for (const auto& entry : std::filesystem::directory_iterator(drive))
-        if (entry.path().extension() == ".las") files.push_back(entry.path());
-    std::sort(files.begin(), files.end());
+void run(const Arguments& arguments, bench::Report& report) {
+    const std::filesystem::path drive = arguments.drive;
+    const auto files = bench::las_files_of(drive);
     const bench::PointStore store(files, Trajectory::read_tum(drive / "trajectory.tum"));
-    std::printf("%llu points, tiles of %g m, %s\n", static_cast<unsigned long long>(store.total_points()),
-                tile_m, std::string(splat::instruction_set()).c_str());
-    std::printf("%-12s %-8s %9s %9s %9s %9s %8s %8s %9s %7s %7s\n", "method", "resample", "cal s", "build s",
-                "Mpts/s", "splats", "per pt", "R m", "E m", "dens", "halo m");
+    if (store.total_points() == 0) throw InputError(drive.string() + " has no points");
+    report.text(std::to_string(store.total_points()) + " points, tiles of " +
+                bench::three_digits(arguments.tile_m) + " m, " + std::string(splat::instruction_set()));
+    std::optional<bench::Elapsed> basic;
     for (const auto method : {splat::Method::basic, splat::Method::adaptive, splat::Method::descriptors})
         for (const bool resample : {false, true}) {
             if (method == splat::Method::basic && resample) continue;
-            if (argc > 3 && splat::to_string(method) != argv[3]) continue;
-            if (argc > 4 && resample != (std::string(argv[4]) == "resample")) continue;
+            const std::string name(splat::to_string(method));
+            if (!arguments.method.empty() && arguments.method != name) continue;
+            if (!arguments.generations.empty() && resample != (arguments.generations == "resample")) continue;
             splat::SplatParams params = splat::SplatParams::of(method);
             params.resample = resample;
-            splat::SplatProcessor processor(params, ClassMap::load("synthetic"));
-            Progress quiet;
-            const double t0 = now_s();
-            processor.set_calibration(processor.calibrate(store, CancelToken(), quiet));
-            const double t1 = now_s();
-            Totals totals;
-            build(store, processor, tile_m, totals);
-            const double t2 = now_s();
-            const auto n = static_cast<double>(store.total_points());
-            const tiling::Calibration& c = processor.calibration();
-            std::printf(
-                "%-12s %-8s %9.2f %9.2f %9.3f %9llu %8.3f %8.4f %9.5f %7.2f %7.2f  halo points %.2f, widened "
-                "%llu\n",
-                std::string(splat::to_string(method)).c_str(), resample ? "yes" : "no", t1 - t0, t2 - t1,
-                n / (t2 - t1) / 1e6, static_cast<unsigned long long>(totals.splats),
-                static_cast<double>(totals.splats) / n, c.mean_radius_m, c.mean_error_m, c.mean_density,
-                to_metres(processor.initial_halo_steps()), static_cast<double>(totals.points_with_halo) / n,
-                static_cast<unsigned long long>(totals.widened));
-            print_stages(processor.times(), n);
+            const bench::Elapsed building = measure(store, params, arguments.tile_m);
+            if (method == splat::Method::basic) basic = building;
+            bench::Row row{"splats, " + name + (resample ? ", with resampling" : ", one generation"),
+                           static_cast<double>(store.total_points()) * 1e-6 / building.wall_s, "Mpts/s"};
+            if (basic) row.ratio = bench::Ratio{bench::ratio(basic->cpu_s, building.cpu_s), "basic"};
+            if (method == splat::Method::adaptive)
+                report.row(row);
+            else
+                report.detail(row);
         }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Arguments arguments;
+    return bench::run_bench(
+        {"bench_splat",
+         "Splat generation alone, from points in memory: points per second by method, against the method "
+         "basic.",
+         [&](bench::Flags& flags) {
+             flags.required("DRIVE", arguments.drive, "a directory that citysplat synth made");
+             flags.number("TILE_M", arguments.tile_m, {4, 1024, "m"}, "edge of a tile in metres");
+             flags.one_of("METHOD", arguments.method, {"basic", "adaptive", "descriptors"},
+                          "one method (default: all)");
+             flags.one_of("GENERATIONS", arguments.generations, {"resample", "single"},
+                          "with resampling or without (default: both)");
+         },
+         [&](bench::Report& report) { run(arguments, report); }},
+        argc, argv);
 }
