@@ -62,6 +62,9 @@ struct FieldOf {
     const char* meaning;
     Get get;
 };
+/// clang 14, which builds the fuzzers, does not find the type of an aggregate by itself.
+template <class Get>
+FieldOf(const char*, const char*, const char*, Get) -> FieldOf<Get>;
 
 /// The fields of an item in the order of a record.
 template <class Item, class... Get>
