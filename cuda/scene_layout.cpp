@@ -32,10 +32,6 @@ struct FrameBox {
     }
 };
 
-Vec3d metres(const TileFrame& frame) {
-    return {static_cast<double>(frame.x_m), static_cast<double>(frame.y_m), static_cast<double>(frame.z_m)};
-}
-
 TileInstance instance_of(const LoadedTile& tile, std::uint32_t slot, const TileFrame& anchor) {
     const TileFrame& f = tile.frame;
     TileInstance instance{};
@@ -66,9 +62,9 @@ SceneLayout lay_out_scenes(std::span<const LoadedTile* const> tiles) {
         const LoadedTile& tile = *tiles[slot];
         const TileFrame anchor = anchor_of(tile.frame);
         SceneLayout::Scene& scene = scenes[anchor];
-        scene.anchor = metres(anchor);
+        scene.anchor = anchor.origin_m();
         scene.instances.push_back(instance_of(tile, slot, anchor));
-        layout.tiles.push_back({tile.discs(), tile.facts(), metres(tile.frame)});
+        layout.tiles.push_back({tile.discs(), tile.facts(), tile.frame.origin_m()});
     }
     for (auto& [anchor, scene] : scenes) layout.scenes.push_back(std::move(scene));
     return layout;

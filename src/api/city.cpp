@@ -57,11 +57,7 @@ struct Caster::Parts {
 };
 
 Caster::Caster(const City& city, std::uint64_t memory_bytes)
-    : parts_(guarded([&] {
-          trace::CacheOptions options;
-          options.budget_bytes = memory_bytes;
-          return std::make_unique<Parts>(city, options);
-      })) {}
+    : parts_(guarded([&] { return std::make_unique<Parts>(city, trace::CacheOptions{memory_bytes}); })) {}
 Caster::~Caster() = default;
 Caster::Caster(Caster&&) noexcept = default;
 Caster& Caster::operator=(Caster&&) noexcept = default;

@@ -66,19 +66,13 @@ std::vector<trace::Ray> corner_rays(const Camera& camera, double far_m) {
     return corners;
 }
 
-trace::CacheOptions with_budget(std::uint64_t bytes) {
-    trace::CacheOptions options;
-    options.budget_bytes = bytes;
-    return options;
-}
-
 class Renderer {
   public:
     Renderer(const TileSource& city, const trace::Tracer& tracer, const Camera& camera,
              const RenderOptions& options)
         : camera_(camera),
           options_(options),
-          city_(city, tracer, with_budget(options.budget_bytes)),
+          city_(city, tracer, trace::CacheOptions{options.budget_bytes}),
           tiles_(city_.reach(corner_rays(camera, options.far_m))),
           shader_(city.classes(), options, height(0.02), height(0.9)),
           pixels_(static_cast<std::size_t>(camera.width) * static_cast<std::size_t>(camera.height)),

@@ -204,9 +204,7 @@ CoverageByClass coverage(const CoverageSubject& subject, std::uint64_t wanted, s
     const auto files = open_all(subject.drive, total);
     const double share = static_cast<double>(wanted) / static_cast<double>(std::max<std::uint64_t>(total, 1));
     Progress::Stage stage(progress, "coverage", total, "points");
-    trace::CacheOptions cache;
-    cache.budget_bytes = budget_bytes;
-    trace::ResidentCity model(subject.city, subject.tracer, cache);
+    trace::ResidentCity model(subject.city, subject.tracer, trace::CacheOptions{budget_bytes});
     std::vector<Verdict> verdicts;
     ReturnCounter returns;
     PointBatch batch;
