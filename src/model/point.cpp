@@ -6,10 +6,11 @@ namespace citysplat {
 
 void PointBatch::clear() {
     for (auto* column : {&x, &y, &z, &gps_time}) column->clear();
-    for (auto* column : {&intensity, &label, &instance}) column->clear();
+    for (auto* column : {&intensity, &label, &instance, &beam}) column->clear();
     scan_angle_deg.clear();
     sensor.clear();
     withheld.clear();
+    empty_rays.clear();
     no_return = damaged = 0;
     first_bad_label.reset();
 }
@@ -27,7 +28,7 @@ void PointBatch::remove(const std::vector<std::uint8_t>& flags) {
         column.resize(kept);
     };
     for (auto* column : {&x, &y, &z, &gps_time}) compact(*column);
-    for (auto* column : {&intensity, &label, &instance}) compact(*column);
+    for (auto* column : {&intensity, &label, &instance, &beam}) compact(*column);
     compact(scan_angle_deg);
     compact(sensor);
     compact(withheld);
@@ -37,7 +38,7 @@ void PointBatch::check() const {
     const std::size_t n = size();
     const auto fits = [n](const auto& column) { return column.empty() || column.size() == n; };
     if (y.size() != n || z.size() != n || !fits(gps_time) || !fits(intensity) || !fits(label) ||
-        !fits(instance) || !fits(scan_angle_deg) || !fits(sensor) || !fits(withheld))
+        !fits(instance) || !fits(scan_angle_deg) || !fits(sensor) || !fits(withheld) || !fits(beam))
         throw std::logic_error("PointBatch: columns of different lengths");
 }
 

@@ -21,9 +21,22 @@ struct PointBatch {
     std::vector<float> scan_angle_deg;
     std::vector<Vec3d> sensor;           ///< where the sensor was, world
     std::vector<std::uint8_t> withheld;  ///< 1: the producer marked the point as deleted
+    std::vector<std::uint16_t> beam;     ///< which laser of the sensor fired ("ring"); kNoBeam: not known
+
+    static constexpr std::uint16_t kNoBeam = 65535;
 
     std::uint64_t no_return = 0;  ///< records left out: no position, by the format's convention
     std::uint64_t damaged = 0;    ///< records left out under ReadOptions::salvage
+
+    /// A ray that met nothing: one of the `no_return` records, where the file lets us know its direction. Not
+    /// a column; usually empty, and never longer than `no_return`.
+    struct EmptyRay {
+        Vec3d origin;     ///< where the sensor was, world
+        Vec3d direction;  ///< world, length 1
+        double time_s;    ///< on the clock of gps_time
+        std::uint16_t beam;
+    };
+    std::vector<EmptyRay> empty_rays;
 
     /// While a reader fills the batch: what its message will say about a label that is none.
     struct BadLabel {

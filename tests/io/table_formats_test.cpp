@@ -253,6 +253,15 @@ TEST_CASE("PCD: ascii, binary and compressed give the same points, and NaN is no
     CHECK_THAT(message_of(dir / "broken.pcd"), Contains("damaged"));
 }
 
+TEST_CASE("the ring of a scan is its beam, and what is no number of a beam is not known") {
+    test::TempDir dir;
+    write(dir / "a.pcd", pcd_header("x y z ring", "4 4 4 4", "F F F F", 4, "ascii") +
+                             "1 2 3 0\n1 2 4 31\n1 2 5 -1\n1 2 6 2.5\n");
+    const PointBatch b = read_one(dir / "a.pcd");
+    CHECK(b.beam == std::vector<std::uint16_t>{0, 31, PointBatch::kNoBeam, PointBatch::kNoBeam});
+    CHECK(b.empty_rays.empty());
+}
+
 TEST_CASE("damaged PCD files are refused") {
     test::TempDir dir;
     const auto pcd = [&](const std::string& content) { return message_of(write(dir / "a.pcd", content)); };

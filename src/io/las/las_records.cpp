@@ -93,6 +93,8 @@ LasExtraField LasRecordDecoder::find_extra(const LasHeader& h,
 
 void LasRecordDecoder::begin(PointBatch& out, std::size_t n) const {
     out.no_return = out.damaged = 0;
+    out.empty_rays.clear();
+    out.beam.clear();
     out.first_bad_label.reset();
     grow(out, n);
 }

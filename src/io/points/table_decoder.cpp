@@ -34,6 +34,7 @@ const RoleNames kNames[] = {
     {Role::sensor_y, {"sensor_y", "y_origin", "y_lidar_position", "origin_y"}},
     {Role::sensor_z, {"sensor_z", "z_origin", "z_lidar_position", "origin_z"}},
     {Role::withheld, {"withheld"}},
+    {Role::beam, {"ring", "beam", "laser_id", "laserid", "channel"}},
 };
 
 std::string plain_name(std::string_view name) {
@@ -191,6 +192,7 @@ void TableDecoder::choose_intensity_range(std::span<const double> sample) {
 
 void TableDecoder::begin(PointBatch& out, std::size_t n) const {
     out.no_return = out.damaged = 0;
+    out.empty_rays.clear();
     out.first_bad_label.reset();
     for (auto* column : {&out.x, &out.y, &out.z}) column->resize(n);
     out.gps_time.resize(has(Role::gps_time) ? n : 0);
@@ -200,6 +202,7 @@ void TableDecoder::begin(PointBatch& out, std::size_t n) const {
     out.scan_angle_deg.resize(has(Role::scan_angle) ? n : 0);
     out.sensor.resize(has_sensor() ? n : 0);
     out.withheld.resize(has(Role::withheld) ? n : 0);
+    out.beam.resize(has(Role::beam) ? n : 0);
     if (convention_.constant_sensor)
         std::fill(out.sensor.begin(), out.sensor.end(), to_metres(*convention_.constant_sensor));
 }
@@ -249,6 +252,11 @@ void TableDecoder::store(Role role, double v, PointBatch& out, std::size_t i) co
             break;
         case Role::withheld:
             out.withheld[i] = v != 0;
+            break;
+        case Role::beam:
+            out.beam[i] = v >= 0 && v < PointBatch::kNoBeam && v == std::floor(v)
+                              ? static_cast<std::uint16_t>(v)
+                              : PointBatch::kNoBeam;
             break;
     }
 }

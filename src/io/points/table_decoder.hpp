@@ -38,9 +38,10 @@ enum class Role : std::uint8_t {
     sensor_x,
     sensor_y,
     sensor_z,
-    withheld
+    withheld,
+    beam
 };
-inline constexpr std::size_t kRoles = 12;
+inline constexpr std::size_t kRoles = 13;
 
 /// How a format departs from "every record is a point in world coordinates".
 struct TableConvention {
