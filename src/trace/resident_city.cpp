@@ -64,13 +64,28 @@ std::vector<std::uint32_t> ResidentCity::reach(std::span<const Ray> rays) const 
     return tiles;
 }
 
-void ResidentCity::closest(std::span<const Ray> rays, std::span<Hit> hits, const CancelToken& cancel) {
+template <class Trace>
+void ResidentCity::cast(std::span<const Ray> rays, const CancelToken& cancel, const Trace& trace) {
     const std::size_t batch = tracer_.batch_rays();
     visit(reach(rays), cancel, [&](const Pass& pass) {
         parallel_for((rays.size() + batch - 1) / batch, [&](std::size_t i) {
-            const std::size_t count = std::min(batch, rays.size() - i * batch);
-            tracer_.closest(pass.tiles, rays.subspan(i * batch, count), hits.subspan(i * batch, count));
+            cancel.check();
+            trace(pass.tiles, i * batch, std::min(batch, rays.size() - i * batch));
         });
+    });
+}
+
+void ResidentCity::closest(std::span<const Ray> rays, std::span<Hit> hits, const CancelToken& cancel) {
+    cast(rays, cancel, [&](const TileSet& tiles, std::size_t first, std::size_t count) {
+        tracer_.closest(tiles, rays.subspan(first, count), hits.subspan(first, count));
+    });
+}
+
+void ResidentCity::nearest(std::span<const Ray> rays, Depth depth, std::span<HitList> lists,
+                           const CancelToken& cancel) {
+    cast(rays, cancel, [&](const TileSet& tiles, std::size_t first, std::size_t count) {
+        tracer_.nearest(tiles, rays.subspan(first, count), depth.hits, depth.gap_m,
+                        lists.subspan(first, count));
     });
 }
 

@@ -39,6 +39,14 @@ class ResidentCity {
     /// other.
     void closest(std::span<const Ray> rays, std::span<Hit> hits, const CancelToken& cancel);
 
+    /// How many hits of a ray are wanted, and how far they may lie apart: see Tracer::nearest().
+    struct Depth {
+        std::uint32_t hits;
+        float gap_m;
+    };
+    /// Puts the first hits of each ray into `lists`, which are empty.
+    void nearest(std::span<const Ray> rays, Depth depth, std::span<HitList> lists, const CancelToken& cancel);
+
     /// What will be needed after the tiles of the present visit, in order of first use.
     void prefetch(std::vector<std::uint32_t> tiles) { cache_.plan(std::move(tiles)); }
     /// Memory that a tile takes, and that all resident ones may take.
@@ -49,6 +57,9 @@ class ResidentCity {
     CacheStatistics statistics() const { return cache_.statistics(); }
 
   private:
+    /// Calls trace(tiles, first ray, count) for batches of the rays, in parallel, pass by pass.
+    template <class Trace>
+    void cast(std::span<const Ray> rays, const CancelToken& cancel, const Trace& trace);
     std::vector<std::vector<std::uint32_t>> split(std::span<const std::uint32_t> tiles) const;
 
     const TileSource& city_;

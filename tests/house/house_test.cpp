@@ -28,7 +28,7 @@ const std::map<std::string, Names> kMayUse{
     {"splat", {"core", "model", "io", "tiling"}},
     {"trace", {"core", "model"}},
     {"sim", {"core", "model", "io", "trace"}},
-    {"compare", {"core", "model", "io", "trace"}},
+    {"compare", {"core", "model", "io", "trace", "sim"}},
     {"view", {"core", "model", "io", "trace"}},
     {"cuda", {"core", "model", "trace", "sim"}},
     {"datasets", {"core", "model", "io"}},

@@ -1,12 +1,17 @@
 #include "compare/compare.hpp"
 
 #include "citysplat/context.hpp"
+#include "citysplat/input_flags.hpp"
 #include "citysplat/number_flags.hpp"
+#include "citysplat/ray_report.hpp"
 #include "citysplat/truth_metrics.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
+#include "core/math/math_hd.hpp"
 #include "io/input/input_list.hpp"
+#include "sim/recorded/ray_caster.hpp"
+#include "sim/recorded/recorded_drive.hpp"
 #include "tiling/points/city_cloud.hpp"
 #include "tiling/store/city_paths.hpp"
 #include "tiling/store/city_reader.hpp"
@@ -28,6 +33,13 @@ struct CompareFlags {
     std::vector<std::string> simulated, reference;
     std::string truth, city, classes, resident = "2G";
     std::uint64_t coverage_rays = 1000000;
+
+    std::vector<std::string> rays;
+    std::string trajectory;
+    InputFlags reading;
+    TrajectoryFlags trajectory_reading;
+    sim::CastOptions cast;
+    bool no_empty = false;
 };
 
 /// The report, gathered measure by measure; classes by name.
@@ -144,7 +156,59 @@ ClassMap class_names(const CompareFlags& f) {
     return f.truth.empty() ? ClassMap() : ClassMap::load("synthetic");
 }
 
+/// Real scans ray by ray.
+void run_rays(Context& context, const CompareFlags& f) {
+    if (f.city.empty()) throw UsageError("compare --rays needs --city");
+    if (!f.simulated.empty() || !f.reference.empty() || !f.truth.empty())
+        throw UsageError(
+            "compare --rays casts real rays at --city; leave out simulated clouds, --reference "
+            "and --truth");
+    const tiling::CityReader city(f.city);
+    const ClassMap classes = class_names(f);
+    Trajectory trajectory;
+    if (!f.trajectory.empty()) trajectory = read_trajectory(f.trajectory, f.trajectory_reading.options());
+    sim::RecordedDrive drive(expand_inputs(f.rays, f.reading.labels()), f.reading.read_options(),
+                             std::move(trajectory));
+    if (const auto missing = missing_labels(drive.sources())) context.warn(*missing);
+    const Stopwatch watch;
+    if (!f.no_empty) drive.find_beams(context.cancel());
+    const auto tracer = trace::make_embree_tracer();
+    trace::ResidentCity model(city, *tracer, trace::CacheOptions{parse_bytes(f.resident, "--resident")});
+    compare::RayComparison comparison;
+    std::uint64_t without_sensor = 0, no_return = 0, rays = 0;
+    double step_rad = 0;
+    Progress::Stage stage(context.progress(), "cast real rays", drive.sources().size(), "files");
+    for (std::size_t i = 0; i < drive.sources().size(); ++i) {
+        drive.read(i, context.cancel(), [&](RecordedScan& scan) {
+            comparison.add(scan, sim::cast_again(scan.rays, f.cast, model, context.cancel()));
+            without_sensor += scan.without_sensor;
+            no_return += scan.no_return;
+            rays += scan.rays.size();
+            step_rad = scan.azimuth_step_rad;
+        });
+        stage.advance(1);
+    }
+    std::vector<std::string> warnings;
+    if (without_sensor > 0)
+        warnings.push_back(format_count(without_sensor) +
+                           " points have no sensor position and are left out; does --trajectory cover them?");
+    if (drive.beams().size() == 0 && !f.no_empty)
+        warnings.push_back(
+            "the beams of the sensor were not found: nothing is said by beam, nor about rays "
+            "that did not come back");
+    for (const std::string& warning : warnings) context.warn(warning);
+    nlohmann::json result = ray_report_json(comparison, drive.beams(), classes);
+    result["rays"] = rays;
+    result["points_without_sensor"] = without_sensor;
+    result["no_return"] = no_return;
+    result["azimuth_step_deg"] = step_rad * exact::kDegreesPerRad;
+    result["seconds"] = watch.seconds();
+    result["warnings"] = warnings;
+    context.result(result, ray_report_text(comparison, drive.beams(), classes));
+}
+
 void run(Context& context, const CompareFlags& f) {
+    if (!f.rays.empty()) return run_rays(context, f);
     if (f.simulated.empty() && f.city.empty())
         throw UsageError("compare needs simulated clouds, or --city with --truth");
     if (f.reference.empty() && f.truth.empty()) throw UsageError("compare needs --reference or --truth");
@@ -179,13 +243,44 @@ void run(Context& context, const CompareFlags& f) {
     context.result(result, report.text());
 }
 
+/// The flags of --rays; without it they are refused.
+void add_ray_flags(CLI::App& verb, CompareFlags& f) {
+    CLI::Option* rays =
+        verb.add_option("--rays", f.rays,
+                        "real scans: cast each of their rays at --city and hold what comes back "
+                        "against what came back then")
+            ->type_name("INPUT");
+    const std::size_t before = verb.get_options().size();
+    verb.add_option("--trajectory", f.trajectory, "where the sensor was, by the times of the points")
+        ->check(CLI::ExistingFile)
+        ->type_name("FILE");
+    verb.add_option("--hits", f.cast.hits, "average up to D hits of one surface, as simulate does")
+        ->check(whole_from(1, static_cast<int>(trace::kMaxHits)))
+        ->capture_default_str()
+        ->type_name("D");
+    verb.add_option("--gap", f.cast.gap_m, "greatest distance between hits of one surface")
+        ->check(in_range(ranges::kGap_m))
+        ->capture_default_str()
+        ->type_name("M");
+    verb.add_option("--reach", f.cast.reach_m, "length of rays that did not come back")
+        ->check(in_range({1, static_cast<double>(trace::kMaxRange_m), "m"}))
+        ->capture_default_str()
+        ->type_name("M");
+    verb.add_flag("--no-empty", f.no_empty, "neither beams nor rays that did not come back");
+    f.reading.add_to(verb);
+    f.trajectory_reading.add_to(verb);
+    const std::vector<CLI::Option*> options = verb.get_options();
+    for (std::size_t i = before; i < options.size(); ++i) options[i]->needs(rays);
+}
+
 }  // namespace
 
 void add_compare(CLI::App& app, Context& context) {
     auto flags = std::make_shared<CompareFlags>();
     CompareFlags& f = *flags;
-    CLI::App& verb =
-        *app.add_subcommand("compare", "how far simulated clouds are from the originals and the truth");
+    CLI::App& verb = *app.add_subcommand(
+        "compare",
+        "how far simulated clouds are from the originals and the truth, and rays from those of real scans");
     verb.fallthrough();
     verb.add_option("simulated", f.simulated,
                     "simulated clouds: files, folders of `simulate`, patterns, @lists");
@@ -193,7 +288,8 @@ void add_compare(CLI::App& app, Context& context) {
                     "the original clouds, in the same ways, or the city itself: the points it was made from");
     verb.add_option("--truth", f.truth,
                     "a synthetic drive or its truth.json: distance to true surfaces, ghosts");
-    verb.add_option("--city", f.city, "with --truth: share of the true surface the city covers");
+    verb.add_option("--city", f.city,
+                    "with --truth: share of the true surface the city covers; with --rays: what is judged");
     verb.add_option("--coverage-rays", f.coverage_rays, "rays of the survey to cast again")
         ->check(whole_from(std::uint64_t{1}, std::uint64_t{1} << 40))
         ->capture_default_str()
@@ -202,7 +298,10 @@ void add_compare(CLI::App& app, Context& context) {
                     "class map with the names (default: the city's own, or synthetic with --truth)")
         ->capture_default_str();
     verb.add_option("--resident", f.resident, "memory for tiles")->capture_default_str()->type_name("SIZE");
-    verb.footer("Example: citysplat compare scans --reference 'drive/*.las' --truth drive --city city");
+    add_ray_flags(verb, f);
+    verb.footer(
+        "Example: citysplat compare scans --reference 'drive/*.las' --truth drive --city city\n"
+        "         citysplat compare --rays 'left-out/*.ply' --trajectory poses.tum --city city");
     verb.callback([flags, &context] { run(context, *flags); });
 }
 

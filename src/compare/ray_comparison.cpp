@@ -1,0 +1,67 @@
+#include "compare/ray_comparison.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace citysplat::compare {
+
+namespace {
+
+bool returned(const sim::Return& r) { return r.status == sim::RayStatus::hit; }
+
+std::size_t range_bin(double range_m) {
+    return static_cast<std::size_t>(std::upper_bound(kRangeEnds_m.begin(), kRangeEnds_m.end(), range_m) -
+                                    kRangeEnds_m.begin());
+}
+
+void add_ray(RayTally& row, const RecordedScan& scan, const RecordedRay& ray, const sim::Return& met) {
+    if (ray.is_empty()) {
+        ++row.empty;
+        row.extra += returned(met);
+        return;
+    }
+    ++row.returns;
+    if (!returned(met)) {
+        ++row.holes;
+        row.lost += met.status == sim::RayStatus::missing;
+        return;
+    }
+    const double error_m = static_cast<double>(met.range_m) - ray.range_m;
+    row.front += error_m < -kFront_m;
+    row.behind += error_m > kFront_m;
+    row.range.add(error_m);
+    row.normal.add(error_m * static_cast<double>(met.cosine));
+    if (scan.has_intensity && std::abs(error_m) <= kSameSurface_m)
+        row.intensity.add(ray.intensity, met.intensity);
+}
+
+}  // namespace
+
+double RayTally::agreement() const {
+    const std::uint64_t rays = returns + empty, agreeing = returns - holes + empty - extra;
+    return rays == 0 ? 0 : static_cast<double>(agreeing) / static_cast<double>(rays);
+}
+
+std::array<RayTally*, 4> RayComparison::rows_of(const RecordedScan& scan, const RecordedRay& ray,
+                                                const sim::Return& met) {
+    std::array<RayTally*, 4> rows{&all_, nullptr, nullptr, nullptr};
+    if (!ray.is_empty() || returned(met))
+        rows[1] = &ranges_[range_bin(ray.is_empty() ? static_cast<double>(met.range_m) : ray.range_m)];
+    if (!ray.is_empty() && scan.has_labels)
+        rows[2] = &classes_[ray.label];
+    else if (returned(met))
+        rows[2] = &classes_[met.label];
+    if (ray.beam < beams_.size()) rows[3] = &beams_[ray.beam];
+    return rows;
+}
+
+void RayComparison::add(const RecordedScan& scan, std::span<const sim::Return> simulated) {
+    assert(simulated.size() == scan.rays.size());
+    ++scans_;
+    if (beams_.size() < scan.beams) beams_.resize(scan.beams);
+    for (std::size_t i = 0; i < scan.rays.size(); ++i)
+        for (RayTally* row : rows_of(scan, scan.rays[i], simulated[i]))
+            if (row) add_ray(*row, scan, scan.rays[i], simulated[i]);
+}
+
+}  // namespace citysplat::compare

@@ -1,0 +1,314 @@
+#include "sim/recorded/beams.hpp"
+
+#include "core/math/math_hd.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace citysplat::sim {
+
+namespace {
+
+constexpr double kDegree = exact::kRadPerDegree;
+
+/// An angle in (−π, π].
+double wrapped(double rad) { return rad - 2 * exact::kPi * std::ceil(rad / (2 * exact::kPi) - 0.5); }
+/// An angle in [0, 2π).
+double turned(double rad) { return rad - 2 * exact::kPi * std::floor(rad / (2 * exact::kPi)); }
+
+double median_of(std::vector<double>& values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+// ---- Sweeps that are stored ring by ring.
+
+/// Neighbours of a ring differ by less than this in elevation, typically, and beams by more.
+constexpr double kSameRing_rad = 0.05 * kDegree;
+/// At the seam of a turn the azimuth may step back by up to this much.
+constexpr double kSeam_rad = 5 * kDegree;
+
+struct Turns {
+    std::vector<std::uint16_t> of_ray;
+    std::vector<double> elevation_rad;  ///< mean of each turn
+};
+
+/// The turns of the azimuth, in the order of the file; nothing when that is not ring by ring.
+std::optional<Turns> find_turns(std::span<const RecordedRay> returns) {
+    if (returns.size() < 100) return std::nullopt;
+    std::vector<double> steps;
+    std::int64_t forward = 0;
+    for (std::size_t i = 1; i < returns.size(); ++i) {
+        steps.push_back(std::fabs(returns[i].elevation_rad - returns[i - 1].elevation_rad));
+        forward += wrapped(returns[i].azimuth_rad - returns[i - 1].azimuth_rad) > 0 ? 1 : -1;
+    }
+    const auto least_forward = static_cast<std::int64_t>(returns.size() / 2);
+    if (median_of(steps) > kSameRing_rad || std::abs(forward) < least_forward) return std::nullopt;
+    const double sign = forward > 0 ? 1 : -1;
+    const auto place = [&](const RecordedRay& r) {
+        return turned(sign * (r.azimuth_rad - returns[0].azimuth_rad));
+    };
+    Turns turns;
+    std::size_t turn = 0;
+    double last = 0;
+    std::vector<std::uint64_t> counts;
+    for (const RecordedRay& r : returns) {
+        const double at = place(r);
+        if (at - last < -kSeam_rad) ++turn;
+        if (at - last > 2 * exact::kPi - kSeam_rad && turn > 0) --turn;
+        last = at;
+        if (turn >= kMostBeams) return std::nullopt;
+        if (turn >= counts.size()) counts.resize(turn + 1), turns.elevation_rad.resize(turn + 1);
+        ++counts[turn];
+        turns.elevation_rad[turn] += r.elevation_rad;
+        turns.of_ray.push_back(static_cast<std::uint16_t>(turn));
+    }
+    if (counts.size() < kLeastBeams) return std::nullopt;
+    for (std::size_t t = 0; t < counts.size(); ++t)
+        turns.elevation_rad[t] /= static_cast<double>(std::max<std::uint64_t>(1, counts[t]));
+    // Files may begin with the lowest beam.
+    if (turns.elevation_rad.front() < turns.elevation_rad.back()) {
+        std::reverse(turns.elevation_rad.begin(), turns.elevation_rad.end());
+        for (std::uint16_t& t : turns.of_ray) t = static_cast<std::uint16_t>(counts.size() - 1 - t);
+    }
+    return turns;
+}
+
+/// The beam of each turn, in order, with the least sum of differences in elevation; kNoBeam for turns that
+/// are none. A sweep may lack beams that returned nothing.
+std::vector<std::uint16_t> match_turns(const std::vector<double>& turns, const std::vector<double>& beams) {
+    const std::size_t n = turns.size(), m = beams.size();
+    constexpr double kNoMatch_rad = 2 * kDegree;
+    // best[t][b]: cost of the first t turns with the first b beams.
+    std::vector<std::vector<double>> best(n + 1, std::vector<double>(m + 1, 0));
+    for (std::size_t t = 1; t <= n; ++t)
+        for (std::size_t b = 0; b <= m; ++b) {
+            best[t][b] = best[t - 1][b] + kNoMatch_rad;
+            if (b == 0) continue;
+            best[t][b] = std::min(
+                {best[t][b], best[t][b - 1], best[t - 1][b - 1] + std::fabs(turns[t - 1] - beams[b - 1])});
+        }
+    std::vector<std::uint16_t> beam_of(n, RecordedRay::kNoBeam);
+    for (std::size_t t = n, b = m; t > 0;) {
+        if (b > 0 && best[t][b] == best[t][b - 1]) {
+            --b;
+        } else if (b > 0 && best[t][b] == best[t - 1][b - 1] + std::fabs(turns[t - 1] - beams[b - 1])) {
+            beam_of[--t] = static_cast<std::uint16_t>(--b);
+        } else {
+            --t;
+        }
+    }
+    return beam_of;
+}
+
+// ---- Sweeps in any other order: gaps between elevations.
+
+/// What the frame of the poses is tilted by against the axis of the sensor.
+struct Tilt {
+    double cos_rad = 0, sin_rad = 0;
+    double of(double cosine, double sine) const { return cos_rad * cosine + sin_rad * sine; }
+};
+
+/// The elevation of a ray, and where it looks.
+struct Sighting {
+    double elevation_rad, cosine, sine;
+};
+
+std::vector<Sighting> sightings_of(std::span<const RecordedRay> returns, std::size_t most) {
+    std::vector<Sighting> sightings;
+    const std::size_t stride = std::max<std::size_t>(1, returns.size() / most);
+    for (std::size_t i = 0; i < returns.size(); i += stride) {
+        const exact::SinCos a = exact::sin_cos(returns[i].azimuth_rad);
+        sightings.push_back({returns[i].elevation_rad, a.cos, a.sin});
+    }
+    return sightings;
+}
+
+/// Counts by elevation, from −90° to 90°.
+class Histogram {
+  public:
+    explicit Histogram(double bin_rad)
+        : bin_rad_(bin_rad), counts_(static_cast<std::size_t>(exact::kPi / bin_rad) + 2) {}
+
+    std::size_t bin(double rad) const {
+        const double at = std::clamp(rad + exact::kPi / 2, 0.0, exact::kPi);
+        return static_cast<std::size_t>(at / bin_rad_);
+    }
+    double middle_rad(std::size_t bin) const {
+        return (static_cast<double>(bin) + 0.5) * bin_rad_ - exact::kPi / 2;
+    }
+    void clear() { std::fill(counts_.begin(), counts_.end(), 0); }
+    void add(double rad) { ++counts_[bin(rad)]; }
+    const std::vector<std::uint64_t>& counts() const { return counts_; }
+    double sum_of_squares() const {
+        double sum = 0;
+        for (const std::uint64_t n : counts_) sum += static_cast<double>(n * n);
+        return sum;
+    }
+
+  private:
+    double bin_rad_;
+    std::vector<std::uint64_t> counts_;
+};
+
+/// The tilt that makes the elevations sharpest: the sum of the squares of their histogram is largest.
+/// Searched on grids that become finer.
+Tilt sharpest_tilt(std::span<const RecordedRay> returns) {
+    const std::vector<Sighting> sightings = sightings_of(returns, 16384);
+    Histogram histogram(0.02 * kDegree);
+    const auto sharpness = [&](const Tilt& tilt) {
+        histogram.clear();
+        for (const Sighting& s : sightings) histogram.add(s.elevation_rad - tilt.of(s.cosine, s.sine));
+        return histogram.sum_of_squares();
+    };
+    Tilt best;
+    double most = sharpness(best);
+    for (const double step : {0.1 * kDegree, 0.025 * kDegree, 0.00625 * kDegree}) {
+        const Tilt centre = best;
+        for (int i = -4; i <= 4; ++i)
+            for (int j = -4; j <= 4; ++j) {
+                const Tilt tilt{centre.cos_rad + i * step, centre.sin_rad + j * step};
+                const double value = sharpness(tilt);
+                if (value > most) most = value, best = tilt;
+            }
+    }
+    return best;
+}
+
+/// Elevations without the tilt, of all returns.
+std::vector<double> untilted(std::span<const RecordedRay> returns) {
+    const Tilt tilt = sharpest_tilt(returns);
+    std::vector<double> elevations;
+    elevations.reserve(returns.size());
+    for (const Sighting& s : sightings_of(returns, returns.size()))
+        elevations.push_back(s.elevation_rad - tilt.of(s.cosine, s.sine));
+    return elevations;
+}
+
+/// Two peaks of a histogram are two beams when it falls below this share of the lower one between them.
+constexpr double kValley = 0.15;
+
+/// Means of the peaks of a histogram smoothed over ±`smooth` bins that have at least `least` counts.
+std::vector<double> peaks_of(const Histogram& histogram, std::size_t smooth, std::uint64_t least) {
+    const std::vector<std::uint64_t>& counts = histogram.counts();
+    const std::size_t n = counts.size();
+    std::vector<double> smoothed(n, 0);
+    for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t j = i < smooth ? 0 : i - smooth; j <= std::min(n - 1, i + smooth); ++j) {
+            const std::size_t apart = i > j ? i - j : j - i;
+            smoothed[i] += static_cast<double>(counts[j] * (smooth + 1 - apart));
+        }
+    struct Peak {
+        double height;
+        std::size_t begin;  ///< the bin of the valley before it
+    };
+    std::vector<Peak> peaks;
+    double valley = 0;
+    std::size_t valley_at = 0;
+    for (std::size_t i = 1; i + 1 < n; ++i) {
+        if (smoothed[i] < valley) valley = smoothed[i], valley_at = i;
+        if (!(smoothed[i] > smoothed[i - 1] && smoothed[i] >= smoothed[i + 1])) continue;
+        if (peaks.empty() || valley <= kValley * std::min(peaks.back().height, smoothed[i]))
+            peaks.push_back({smoothed[i], peaks.empty() ? 0 : valley_at});
+        else
+            peaks.back().height = std::max(peaks.back().height, smoothed[i]);
+        valley = smoothed[i];
+        valley_at = i;
+    }
+    std::vector<double> means;
+    for (std::size_t p = 0; p < peaks.size(); ++p) {
+        const std::size_t end = p + 1 < peaks.size() ? peaks[p + 1].begin : n;
+        std::uint64_t count = 0;
+        double sum = 0;
+        for (std::size_t i = peaks[p].begin; i < end; ++i) {
+            count += counts[i];
+            sum += static_cast<double>(counts[i]) * histogram.middle_rad(i);
+        }
+        if (count >= least) means.push_back(sum / static_cast<double>(count));
+    }
+    return means;
+}
+
+/// Index of the element of an ascending list that is nearest to `v`. Requires one.
+std::size_t nearest_of(const std::vector<double>& ascending, double v) {
+    const auto after =
+        static_cast<std::size_t>(std::lower_bound(ascending.begin(), ascending.end(), v) - ascending.begin());
+    if (after == 0) return 0;
+    if (after == ascending.size()) return after - 1;
+    return v - ascending[after - 1] <= ascending[after] - v ? after - 1 : after;
+}
+
+/// Distance from element `i` of an ascending list to its nearest neighbour in it.
+double spacing_at(const std::vector<double>& ascending, std::size_t i) {
+    double spacing = std::numeric_limits<double>::infinity();
+    if (i > 0) spacing = ascending[i] - ascending[i - 1];
+    if (i + 1 < ascending.size()) spacing = std::min(spacing, ascending[i + 1] - ascending[i]);
+    return spacing;
+}
+
+/// A return farther than this from the elevation of every beam is of none.
+constexpr double kFarFromBeam_rad = 1 * kDegree;
+
+std::optional<BeamTable> beams_by_elevation(std::span<const RecordedRay> returns) {
+    const std::vector<double> elevations = untilted(returns);
+    const std::uint64_t least = std::max<std::uint64_t>(8, returns.size() / 5000);
+    Histogram histogram(0.01 * kDegree);
+    for (const double e : elevations) histogram.add(e);
+    std::vector<double> beams = peaks_of(histogram, 2, least);
+    // Beams of few returns, which look at the sky, are scattered over many bins.
+    constexpr double kSparse_rad = 0.25 * kDegree;
+    histogram.clear();
+    for (const double e : elevations)
+        if (beams.empty() || std::fabs(e - beams[nearest_of(beams, e)]) > kSparse_rad) histogram.add(e);
+    for (const double sparse : peaks_of(histogram, 10, least)) beams.push_back(sparse);
+    std::sort(beams.begin(), beams.end(), std::greater<>());
+    if (beams.size() < kLeastBeams || beams.size() > kMostBeams) return std::nullopt;
+    return BeamTable{beams};
+}
+
+}  // namespace
+
+std::optional<BeamTable> find_beams(std::span<const RecordedRay> returns) {
+    if (auto turns = find_turns(returns)) return BeamTable{std::move(turns->elevation_rad)};
+    return beams_by_elevation(returns);
+}
+
+BeamTable merged(std::span<const BeamTable> tables) {
+    const BeamTable* largest = nullptr;
+    for (const BeamTable& table : tables)
+        if (!largest || table.size() > largest->size()) largest = &table;
+    if (!largest) return {};
+    std::vector<double> ascending(largest->elevation_rad.rbegin(), largest->elevation_rad.rend());
+    // A beam that is missing leaves a gap of twice the spacing; one that is known is found near itself.
+    constexpr double kInGap = 0.4;
+    for (const BeamTable& table : tables)
+        for (const double e : table.elevation_rad) {
+            const auto after = static_cast<std::size_t>(
+                std::lower_bound(ascending.begin(), ascending.end(), e) - ascending.begin());
+            const std::size_t near = nearest_of(ascending, e);
+            const bool inside = after > 0 && after < ascending.size();
+            const double gap = inside ? ascending[after] - ascending[after - 1] : spacing_at(ascending, near);
+            if (std::fabs(e - ascending[near]) > kInGap * gap && ascending.size() < kMostBeams)
+                ascending.insert(ascending.begin() + static_cast<std::ptrdiff_t>(after), e);
+        }
+    return {{ascending.rbegin(), ascending.rend()}};
+}
+
+void assign_beams(const BeamTable& table, std::span<RecordedRay> returns) {
+    if (const auto turns = find_turns(returns)) {
+        const std::vector<std::uint16_t> beam_of = match_turns(turns->elevation_rad, table.elevation_rad);
+        for (std::size_t i = 0; i < returns.size(); ++i) returns[i].beam = beam_of[turns->of_ray[i]];
+        return;
+    }
+    const std::vector<double> ascending(table.elevation_rad.rbegin(), table.elevation_rad.rend());
+    const std::vector<double> elevations = untilted(returns);
+    for (std::size_t i = 0; i < returns.size(); ++i) {
+        const std::size_t near = nearest_of(ascending, elevations[i]);
+        if (std::fabs(elevations[i] - ascending[near]) <= kFarFromBeam_rad)
+            returns[i].beam = static_cast<std::uint16_t>(ascending.size() - 1 - near);
+    }
+}
+
+}  // namespace citysplat::sim

@@ -1,0 +1,241 @@
+#include "sim/recorded/empty_rays.hpp"
+
+#include "core/math/math_hd.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace citysplat::sim {
+
+namespace {
+
+constexpr double kTurn_rad = 2 * exact::kPi;
+constexpr double kDegree = exact::kRadPerDegree;
+
+double wrapped(double rad) { return rad - kTurn_rad * std::ceil(rad / kTurn_rad - 0.5); }
+double turned(double rad) { return rad - kTurn_rad * std::floor(rad / kTurn_rad); }
+
+/// Where the returns of a sweep lie along it: the azimuth, counted on over the seam where a sweep is more
+/// than a turn.
+struct Sweep {
+    std::vector<double> place;          ///< of each return, radians
+    std::vector<double> of_head;        ///< of the head when it was fired; only for sweeps in firing order
+    double zero_azimuth_rad = 0;        ///< the azimuth of place 0
+    double begin = 0, end = kTurn_rad;  ///< what it covers
+    bool closed = false;                ///< the end is the beginning: a turn without a gap
+    double time_begin_s = 0, time_end_s = 0;
+
+    double time_at(double at) const {
+        const double share = end > begin ? std::clamp((at - begin) / (end - begin), 0.0, 1.0) : 0;
+        return time_begin_s + share * (time_end_s - time_begin_s);
+    }
+};
+
+/// The sweep of returns in the order in which they were fired: the azimuth of the head moves slowly from one
+/// to the next, whatever the beams are offset by. Nothing when they are in another order.
+std::optional<Sweep> in_firing_order(std::span<const RecordedRay> returns) {
+    constexpr double kNearHead_rad = 30 * kDegree;
+    constexpr double kFollow = 0.05;
+    constexpr std::size_t kMostAstray = 20;  // one in so many
+    Sweep sweep;
+    sweep.zero_azimuth_rad = returns[0].azimuth_rad;
+    double head = 0;
+    std::size_t astray = 0;
+    for (const RecordedRay& r : returns) {
+        const double off = wrapped(r.azimuth_rad - sweep.zero_azimuth_rad - head);
+        astray += std::fabs(off) > kNearHead_rad;
+        sweep.place.push_back(head + off);
+        head += kFollow * off;
+        sweep.of_head.push_back(head);
+    }
+    const auto [least, most] = std::minmax_element(sweep.of_head.begin(), sweep.of_head.end());
+    // Returns that are ordered by ring, or not at all, make a head that turns many times, or none.
+    const double turned_rad = *most - *least;
+    if (astray * kMostAstray > returns.size() || turned_rad < 0.1 || turned_rad > 1.5 * kTurn_rad)
+        return std::nullopt;
+    sweep.begin = *least;
+    sweep.end = *most;
+    return sweep;
+}
+
+/// The sweep of returns in any order: from one side of the widest gap to the other, or closed.
+Sweep in_any_order(std::span<const RecordedRay> returns) {
+    constexpr double kSeam_rad = 5 * kDegree;
+    std::vector<double> azimuths;
+    for (const RecordedRay& r : returns) azimuths.push_back(turned(r.azimuth_rad));
+    std::sort(azimuths.begin(), azimuths.end());
+    double widest = azimuths.front() + kTurn_rad - azimuths.back(), begin = azimuths.front();
+    for (std::size_t i = 1; i < azimuths.size(); ++i)
+        if (azimuths[i] - azimuths[i - 1] > widest)
+            widest = azimuths[i] - azimuths[i - 1], begin = azimuths[i];
+    Sweep sweep;
+    sweep.zero_azimuth_rad = begin;
+    sweep.closed = widest < kSeam_rad;
+    if (!sweep.closed) sweep.end = kTurn_rad - widest;
+    for (const RecordedRay& r : returns) sweep.place.push_back(turned(r.azimuth_rad - begin));
+    return sweep;
+}
+
+/// Times at both ends, from the returns: the head turns evenly.
+void set_times(Sweep& sweep, std::span<const RecordedRay> returns) {
+    // A straight line through the means of the first and the last quarter.
+    const double quarter = (sweep.end - sweep.begin) / 4;
+    double place[2]{}, time[2]{};
+    std::uint64_t count[2]{};
+    const double t0 = returns[0].time_s;
+    for (std::size_t i = 0; i < returns.size(); ++i) {
+        const bool last = sweep.place[i] > sweep.end - quarter;
+        if (!last && sweep.place[i] > sweep.begin + quarter) continue;
+        place[last] += sweep.place[i];
+        time[last] += returns[i].time_s - t0;
+        ++count[last];
+    }
+    sweep.time_begin_s = sweep.time_end_s = t0;
+    if (count[0] == 0 || count[1] == 0) return;
+    for (int k = 0; k < 2; ++k)
+        place[k] /= static_cast<double>(count[k]), time[k] /= static_cast<double>(count[k]);
+    const double s_per_rad = (time[1] - time[0]) / (place[1] - place[0]);
+    sweep.time_begin_s = t0 + time[0] + s_per_rad * (sweep.begin - place[0]);
+    sweep.time_end_s = t0 + time[0] + s_per_rad * (sweep.end - place[0]);
+}
+
+/// The returns of one beam by place.
+using BeamReturns = std::vector<std::pair<double, std::uint32_t>>;
+
+std::vector<BeamReturns> by_beam(const Sweep& sweep, std::span<const RecordedRay> returns,
+                                 std::size_t beams) {
+    std::vector<BeamReturns> lists(beams);
+    for (std::size_t i = 0; i < returns.size(); ++i)
+        if (returns[i].beam < beams)
+            lists[returns[i].beam].emplace_back(sweep.place[i], static_cast<std::uint32_t>(i));
+    for (BeamReturns& list : lists) std::sort(list.begin(), list.end());
+    return lists;
+}
+
+/// The azimuth step: the mean of the gaps below kWidestStep medians. Double returns of one pulse are no gaps.
+/// 0 when there are no neighbours.
+struct Step {
+    double median = 0, mean = 0;
+};
+Step measured_step(const std::vector<BeamReturns>& lists) {
+    constexpr double kSamePulse_rad = 0.01 * kDegree;
+    std::vector<double> gaps;
+    for (const BeamReturns& list : lists)
+        for (std::size_t i = 1; i < list.size(); ++i)
+            if (list[i].first - list[i - 1].first > kSamePulse_rad)
+                gaps.push_back(list[i].first - list[i - 1].first);
+    if (gaps.empty()) return {};
+    std::sort(gaps.begin(), gaps.end());
+    Step step{gaps[gaps.size() / 2], 0};
+    std::size_t n = 0;
+    for (; n < gaps.size() && gaps[n] <= kWidestStep * step.median; ++n) step.mean += gaps[n];
+    step.mean /= static_cast<double>(n);
+    return step;
+}
+
+/// How far the returns of a beam are ahead of the head.
+double beam_offset(const Sweep& sweep, const BeamReturns& list) {
+    constexpr std::size_t kEnough = 8;
+    if (sweep.of_head.empty() || list.size() < kEnough) return 0;
+    std::vector<double> offsets;
+    for (const auto& [place, index] : list) offsets.push_back(place - sweep.of_head[index]);
+    const auto middle = offsets.begin() + static_cast<std::ptrdiff_t>(offsets.size() / 2);
+    std::nth_element(offsets.begin(), middle, offsets.end());
+    return *middle;
+}
+
+/// What a gap lies between: a return, or the end of the sweep.
+struct GapEnd {
+    double place;
+    Vec3d origin;
+    double elevation_rad;
+};
+
+/// Puts empty rays into the gaps of a sweep.
+class GapFiller {
+  public:
+    GapFiller(const Sweep& sweep, const Step& step, const SensorRotation& rotation, RecordedScan& scan)
+        : sweep_(sweep), step_(step), rotation_(rotation), scan_(scan) {}
+
+    /// `elevation_rad` is where a beam looks that has no return at all.
+    void fill(const BeamReturns& list, std::uint16_t beam, double elevation_rad) {
+        const auto end_at = [&](std::size_t i) {
+            const RecordedRay& r = scan_.rays[list[i].second];
+            return GapEnd{list[i].first, r.origin, r.elevation_rad};
+        };
+        for (std::size_t i = 1; i < list.size(); ++i) fill_between(end_at(i - 1), end_at(i), beam);
+        const bool none = list.empty();
+        GapEnd first = none ? GapEnd{0, scan_.world_from_sensor.translation, elevation_rad} : end_at(0);
+        GapEnd last = none ? first : end_at(list.size() - 1);
+        if (sweep_.closed && !none) {
+            first.place += kTurn_rad;
+            return fill_between(last, first, beam);
+        }
+        // One step outside, so that the first ray may be at the very beginning.
+        const double ahead = beam_offset(sweep_, list);
+        GapEnd before = first, after = last;
+        before.place = sweep_.begin + ahead - step_.mean;
+        after.place = sweep_.end + ahead + (sweep_.closed ? 0 : step_.mean);
+        if (none) return fill_between(before, after, beam);
+        fill_between(before, first, beam);
+        fill_between(last, after, beam);
+    }
+
+    const std::vector<double>& places() const { return places_; }  ///< of the rays that were added
+
+  private:
+    void fill_between(const GapEnd& a, const GapEnd& b, std::uint16_t beam) {
+        const double gap = b.place - a.place;
+        if (!(gap > kWidestStep * step_.median)) return;
+        const double steps = std::floor(gap / step_.mean + 0.5);
+        for (double k = 1; k < steps; ++k) {
+            const double share = k / steps;
+            RecordedRay ray;
+            places_.push_back(a.place + share * gap);
+            ray.beam = beam;
+            ray.time_s = sweep_.time_at(places_.back());
+            ray.origin = a.origin + share * (b.origin - a.origin);
+            ray.azimuth_rad = wrapped(places_.back() + sweep_.zero_azimuth_rad);
+            ray.elevation_rad = a.elevation_rad + share * (b.elevation_rad - a.elevation_rad);
+            const exact::SinCos az = exact::sin_cos(ray.azimuth_rad), el = exact::sin_cos(ray.elevation_rad);
+            const Vec3d local{el.cos * az.cos, el.cos * az.sin, el.sin};
+            ray.direction = normalized(rotate(rotation_(ray.time_s), local));
+            scan_.rays.push_back(ray);
+        }
+    }
+
+    const Sweep& sweep_;
+    const Step& step_;
+    const SensorRotation& rotation_;
+    RecordedScan& scan_;
+    std::vector<double> places_;
+};
+
+}  // namespace
+
+void add_empty_rays(const BeamTable& table, const SensorRotation& rotation, RecordedScan& scan) {
+    const std::span<const RecordedRay> returns(scan.rays);
+    if (returns.empty()) return;
+    auto ordered = in_firing_order(returns);
+    Sweep sweep = ordered ? std::move(*ordered) : in_any_order(returns);
+    set_times(sweep, returns);
+    const std::vector<BeamReturns> lists = by_beam(sweep, returns, table.size());
+    const Step step = measured_step(lists);
+    if (step.mean == 0) return;
+    GapFiller filler(sweep, step, rotation, scan);
+    for (std::size_t b = 0; b < lists.size(); ++b)
+        filler.fill(lists[b], static_cast<std::uint16_t>(b), table.elevation_rad[b]);
+    scan.beams = table.size();
+    scan.azimuth_step_rad = step.mean;
+    scan.columns = static_cast<std::size_t>((sweep.end - sweep.begin) / step.mean) + 1;
+    const auto column_at = [&](double place) {
+        const double at = std::floor((place - sweep.begin) / step.mean);
+        return static_cast<std::uint32_t>(std::clamp(at, 0.0, static_cast<double>(scan.columns - 1)));
+    };
+    for (std::size_t i = 0; i < scan.rays.size(); ++i)
+        scan.rays[i].column =
+            column_at(i < scan.returns ? sweep.place[i] : filler.places()[i - scan.returns]);
+}
+
+}  // namespace citysplat::sim

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "compare/ray_comparison.hpp"
+#include "model/class_map.hpp"
+#include "sim/recorded/beams.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+
+namespace citysplat::cli {
+
+/// What `compare --rays` found, in its JSON keys (docs/cli.md).
+nlohmann::json ray_report_json(const compare::RayComparison& comparison, const sim::BeamTable& beams,
+                               const ClassMap& classes);
+
+/// The same as a table for people: all rays, by range, by class, by beam.
+std::string ray_report_text(const compare::RayComparison& comparison, const sim::BeamTable& beams,
+                            const ClassMap& classes);
+
+}  // namespace citysplat::cli
