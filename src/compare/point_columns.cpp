@@ -1,10 +1,6 @@
 #include "compare/point_columns.hpp"
 
-#include "core/error.hpp"
-
 #include <cmath>
-#include <cstdlib>
-#include <unistd.h>
 
 namespace citysplat::compare {
 
@@ -12,21 +8,10 @@ namespace {
 
 constexpr std::size_t kBufferPoints = 4096;
 
-/// Deleted at once: the descriptor keeps it alive.
-File make_temporary(const std::filesystem::path& directory) {
-    std::string name = (directory / "citysplat-columns-XXXXXX").string();
-    const int descriptor = ::mkstemp(name.data());
-    if (descriptor < 0) throw_errno("cannot create a temporary file in", directory);
-    ::close(descriptor);
-    File file(name, File::Mode::read_write);
-    std::filesystem::remove(name);
-    return file;
-}
-
 }  // namespace
 
 PointColumns::PointColumns(const std::filesystem::path& directory, double halo_m)
-    : halo_m_(halo_m), file_(make_temporary(directory)) {}
+    : halo_m_(halo_m), file_(temporary_file(directory)) {}
 
 void PointColumns::add(const PointBatch& batch) {
     const std::lock_guard lock(mutex_);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -161,6 +162,16 @@ void File::sync() {
 
 void File::close() {
     if (fd_ >= 0 && ::close(std::exchange(fd_, -1)) != 0) throw_errno("cannot close", path_);
+}
+
+File temporary_file(const std::filesystem::path& directory) {
+    std::string name = (directory / "citysplat-XXXXXX").string();
+    const int descriptor = ::mkstemp(name.data());
+    if (descriptor < 0) throw_errno("cannot create a temporary file in", directory);
+    ::close(descriptor);
+    File file(name, File::Mode::read_write);
+    std::filesystem::remove(name);
+    return file;
 }
 
 FileWriter::FileWriter(const std::filesystem::path& path, File::Mode mode, std::size_t buffer_bytes)

@@ -48,6 +48,10 @@ class File {
     std::filesystem::path path_;
 };
 
+/// A new file for reading and writing in `directory` that is already deleted: it vanishes with the process,
+/// however that ends.
+File temporary_file(const std::filesystem::path& directory);
+
 /// A buffered sequential writer on a File.
 class FileWriter {
   public:

@@ -129,6 +129,22 @@ std::optional<Pose> Trajectory::at(double time_s) const {
     return Pose{pa.translation + t * (pb.translation - pa.translation), slerp(pa.rotation, pb.rotation, t)};
 }
 
+std::optional<Vec3d> SensorPath::at(double time_s) {
+    if (!trajectory_ || !trajectory_->covers(time_s)) return std::nullopt;
+    const auto poses = trajectory_->poses();
+    // Points follow each other in time: nearly always it is the same interval as before.
+    if (last_ + 1 >= poses.size() || time_s < poses[last_].time_s || time_s >= poses[last_ + 1].time_s) {
+        const auto after = std::upper_bound(poses.begin(), poses.end(), time_s,
+                                            [](double t, const StampedPose& p) { return t < p.time_s; });
+        last_ = static_cast<std::size_t>(after - poses.begin()) - 1;
+    }
+    const Vec3d a = poses[last_].world_from_body.translation;
+    if (last_ + 1 == poses.size()) return a;
+    const StampedPose& next = poses[last_ + 1];
+    const double t = (time_s - poses[last_].time_s) / (next.time_s - poses[last_].time_s);
+    return a + t * (next.world_from_body.translation - a);
+}
+
 double Trajectory::length_m() const {
     double sum = 0;
     for (std::size_t i = 1; i < poses_.size(); ++i)

@@ -67,6 +67,18 @@ class Trajectory {
     std::vector<StampedPose> poses_;
 };
 
+/// Where the sensor was at a time: linear between the poses of a trajectory. Remembers where it looked last;
+/// make one per thread.
+class SensorPath {
+  public:
+    explicit SensorPath(const Trajectory* trajectory) : trajectory_(trajectory) {}
+    std::optional<Vec3d> at(double time_s);
+
+  private:
+    const Trajectory* trajectory_;
+    std::size_t last_ = 0;
+};
+
 /// Writes a TUM file pose by pose: no drive is too long for the memory. Without finish() the file may lack
 /// its end.
 class TumWriter {

@@ -73,6 +73,7 @@ int run(int argc, char** argv, cli::Context& context) {
     context.add_common_options(app);
     cli::add_synth(app, context);
     cli::add_info(app, context);
+    cli::add_adjust(app, context);
     cli::add_build(app, context);
     cli::add_status(app, context);
     cli::add_verify(app, context);

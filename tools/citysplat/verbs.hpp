@@ -18,6 +18,7 @@ void add_rollback(CLI::App& app, Context& context);
 void add_gc(CLI::App& app, Context& context);
 void add_verify(CLI::App& app, Context& context);
 void add_status(CLI::App& app, Context& context);
+void add_adjust(CLI::App& app, Context& context);
 void add_build(CLI::App& app, Context& context);
 void add_info(CLI::App& app, Context& context);
 void add_sensors(CLI::App& app, Context& context);

@@ -40,22 +40,6 @@ std::optional<Vec3d> sensor_of(const PointBatch& batch, std::size_t i, SensorPat
 
 }  // namespace
 
-std::optional<Vec3d> SensorPath::at(double time_s) {
-    if (!trajectory_ || !trajectory_->covers(time_s)) return std::nullopt;
-    const auto poses = trajectory_->poses();
-    // Points follow each other in time: nearly always it is the same interval as before.
-    if (last_ + 1 >= poses.size() || time_s < poses[last_].time_s || time_s >= poses[last_ + 1].time_s) {
-        const auto after = std::upper_bound(poses.begin(), poses.end(), time_s,
-                                            [](double t, const StampedPose& p) { return t < p.time_s; });
-        last_ = static_cast<std::size_t>(after - poses.begin()) - 1;
-    }
-    const Vec3d a = poses[last_].world_from_body.translation;
-    if (last_ + 1 == poses.size()) return a;
-    const StampedPose& next = poses[last_ + 1];
-    const double t = (time_s - poses[last_].time_s) / (next.time_s - poses[last_].time_s);
-    return a + t * (next.world_from_body.translation - a);
-}
-
 std::optional<LatticeSample> accept_point(const PointBatch& batch, std::size_t i, SensorPath& path,
                                           PointCounts& counts) {
     const double x = batch.x[i], y = batch.y[i], z = batch.z[i];

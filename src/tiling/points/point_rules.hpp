@@ -16,18 +16,6 @@ namespace citysplat::tiling {
 /// Higher than any terrain, deeper than any sea, in any vertical datum.
 inline constexpr double kMaxHeight_m = 12'000.0;
 
-/// Where the sensor was at a time: linear between the poses of a trajectory. Remembers where it looked last;
-/// make one per thread.
-class SensorPath {
-  public:
-    explicit SensorPath(const Trajectory* trajectory) : trajectory_(trajectory) {}
-    std::optional<Vec3d> at(double time_s);
-
-  private:
-    const Trajectory* trajectory_;
-    std::size_t last_ = 0;
-};
-
 /// A point on the lattice. `point.x` and `point.y` are not set: they depend on the frame.
 struct LatticeSample {
     std::int64_t x, y;

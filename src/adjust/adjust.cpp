@@ -1,0 +1,198 @@
+#include "adjust/adjust.hpp"
+
+#include "core/bytes.hpp"
+#include "core/error.hpp"
+#include "core/math/math_hd.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+namespace citysplat::adjust {
+
+namespace {
+
+/// Coarse to fine: what is half a metre off is found in large cells, the last centimetre in small ones.
+constexpr std::array<Level, 10> kLevels{{{2.0, 0.5},
+                                         {2.0, 0.3},
+                                         {1.0, 0.3},
+                                         {1.0, 0.2},
+                                         {1.0, 0.1},
+                                         {0.5, 0.1},
+                                         {0.5, 0.05},
+                                         {0.5, 0.05},
+                                         {0.5, 0.05},
+                                         {0.5, 0.05}}};
+
+/// The rate of the correction wanders: variance a second of its change, of shifts (m/s)² and turns (rad/s)².
+/// Between knots 0.1 s apart poses may jump by some 5 mm and 0.05° without being held back.
+constexpr double kRateWander_shift = 0.025, kRateWander_turn = 8e-4;
+/// The given poses are right to about this, for each second of a drive: settles the datum.
+constexpr double kGivenSigma_m = 0.5, kGivenSigma_rad = 0.5 * exact::kRadPerDegree;
+
+constexpr std::uint64_t kLeastCells = 50;
+
+std::string in_cm(double metres) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.1f cm", 100 * metres);
+    return text.data();
+}
+
+std::string in_percent(double share) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.1f %%", 100 * share);
+    return text.data();
+}
+
+BlockVector unknowns_of(const KnotCorrection& c) {
+    return {c.shift_m.x, c.shift_m.y, c.shift_m.z, c.turn_rad.x, c.turn_rad.y, c.turn_rad.z};
+}
+
+/// Adds weight · (Σ factor · unknown)², the unknowns counted from their present values; the same for each of
+/// three components starting at `component`. Knots must ascend.
+struct PriorTerm {
+    std::size_t knot;
+    double factor;
+};
+void add_prior(BlockEquations& equations, std::span<const PriorTerm> terms,
+               std::span<const BlockVector> present, std::array<double, 2> weights) {
+    for (std::size_t u = 0; u < kUnknowns; ++u) {
+        const double weight = weights[u / 3];
+        double value = 0;
+        for (std::size_t i = 0; i < terms.size(); ++i) value += terms[i].factor * present[i][u];
+        for (std::size_t i = 0; i < terms.size(); ++i) {
+            equations.row(terms[i].knot).right[u] -= weight * terms[i].factor * value;
+            for (std::size_t j = 0; j <= i; ++j)
+                equations.at(terms[i].knot, terms[j].knot)[(kUnknowns + 1) * u] +=
+                    weight * terms[i].factor * terms[j].factor;
+        }
+    }
+}
+
+void add_priors(BlockEquations& equations, const Correction& drive, std::size_t first_knot) {
+    const auto times = drive.knot_times_s();
+    std::vector<BlockVector> present;
+    for (const KnotCorrection& knot : drive.knots()) present.push_back(unknowns_of(knot));
+    for (std::size_t i = 0; i < times.size(); ++i) {
+        const double before = i > 0 ? times[i] - times[i - 1] : 0;
+        const double after = i + 1 < times.size() ? times[i + 1] - times[i] : 0;
+        const double seconds = times.size() == 1 ? 1 : (before + after) / 2;
+        const PriorTerm given[]{{first_knot + i, 1.0}};
+        add_prior(equations, given, std::span(present).subspan(i, 1),
+                  {seconds / (kGivenSigma_m * kGivenSigma_m), seconds / (kGivenSigma_rad * kGivenSigma_rad)});
+        if (before == 0 || after == 0) continue;
+        const PriorTerm rate[]{{first_knot + i - 1, 1 / before},
+                               {first_knot + i, -1 / before - 1 / after},
+                               {first_knot + i + 1, 1 / after}};
+        add_prior(equations, rate, std::span(present).subspan(i - 1, 3),
+                  {1 / (kRateWander_shift * seconds), 1 / (kRateWander_turn * seconds)});
+    }
+}
+
+std::vector<Correction> make_corrections(std::span<const AdjustDrive> drives, double& knots_s) {
+    for (;; knots_s *= 2) {
+        std::vector<Correction> corrections;
+        std::size_t knots = 0;
+        for (const AdjustDrive& drive : drives) {
+            corrections.emplace_back(drive.given, knots_s);
+            knots += corrections.back().knots().size();
+        }
+        if (knots <= AdjustOptions::kMostKnots) return corrections;
+        if (knots_s > AdjustOptions::kKnots_s.most)
+            throw InputError("these trajectories are too long to be adjusted at once; adjust them in parts");
+    }
+}
+
+DriveChange change_of(const std::string& name, const Correction& correction) {
+    DriveChange change{.name = name, .adjusted = correction.corrected(), .knots = correction.knots().size()};
+    for (std::size_t i = 0; i < change.knots; ++i) {
+        const KnotCorrection& knot = correction.knots()[i];
+        const double shift = length(knot.shift_m), turn = length(knot.turn_rad);
+        const double time_s = correction.knot_times_s()[i];
+        change.mean_shift_m += shift / static_cast<double>(change.knots);
+        change.mean_turn_rad += turn / static_cast<double>(change.knots);
+        if (shift > change.most_shift_m) change.most_shift_m = shift, change.most_shift_s = time_s;
+        if (turn > change.most_turn_rad) change.most_turn_rad = turn, change.most_turn_s = time_s;
+    }
+    return change;
+}
+
+std::optional<std::string> refusal_of(const AdjustReport& report, const AdjustOptions& options) {
+    for (const DriveChange& drive : report.drives) {
+        if (drive.most_shift_m > options.most_shift_m)
+            return drive.name + " would move by " + in_cm(drive.most_shift_m) + " at " +
+                   format_number(drive.most_shift_s) +
+                   " s, more than --most-shift allows; is it the right trajectory for these clouds?";
+        const double turn_deg = drive.most_turn_rad * exact::kDegreesPerRad;
+        if (turn_deg > options.most_turn_deg)
+            return drive.name + " would turn by " + format_number(std::round(turn_deg * 100) / 100) +
+                   " degrees at " + format_number(drive.most_turn_s) +
+                   " s, more than --most-turn allows; is it the right trajectory for these clouds?";
+    }
+    const double before = report.before.share_thick(), after = report.after.share_thick();
+    const std::string shares = "thicker than 10 cm are " + in_percent(after) +
+                               " of the flat cells that were seen twice, " + in_percent(before) + " before";
+    if (after > before + 0.002 || report.after.quantile_m(0.5) > report.before.quantile_m(0.5) + 0.002)
+        return "the adjustment made surfaces thicker, not thinner (" + shares + ")";
+    if (before > kMostThick && after > 0.8 * before)
+        return "corrections of the poses do not explain why surfaces are thick (" + shares +
+               "); is the time of the points that of the trajectory, and are the clouds free of a motion "
+               "that was not compensated?";
+    return std::nullopt;
+}
+
+}  // namespace
+
+AdjustReport adjust(std::span<const AdjustDrive> drives, const AdjustOptions& options,
+                    const CancelToken& cancel, Progress& progress) {
+    AdjustReport report;
+    report.knots_s = options.knots_s;
+    Corrections corrections(make_corrections(drives, report.knots_s));
+    std::vector<PatchStore::Drive> sources;
+    for (std::size_t d = 0; d < drives.size(); ++d)
+        sources.push_back({corrections.drive(d), drives[d].clouds});
+    const PatchStore patches(sources, options.points, {options.scratch, options.memory_bytes}, cancel,
+                             progress);
+    report.points = patches.counts();
+    report.patches = patches.patches();
+    report.before = measure_thickness(patches, corrections, options.memory_bytes / 4, cancel);
+    std::vector<bool> seen(corrections.knots());
+    Progress::Stage stage(progress, "adjust", kLevels.size(), "rounds");
+    for (const Level& level : kLevels) {
+        BlockEquations equations(corrections.knots());
+        report.cells = add_cells(equations, {patches, corrections, level, options.memory_bytes}, cancel);
+        for (std::size_t k = 0; k < seen.size(); ++k) seen[k] = equations.at(k, k) != Block{};
+        for (std::size_t d = 0; d < corrections.drives(); ++d)
+            add_priors(equations, corrections.drive(d), corrections.first_knot(d));
+        const auto steps = equations.solve(options.memory_bytes / 3, cancel);
+        for (std::size_t d = 0; d < corrections.drives(); ++d) {
+            const auto knots = corrections.drive(d).knots();
+            for (std::size_t i = 0; i < knots.size(); ++i) {
+                const BlockVector& step = steps[corrections.first_knot(d) + i];
+                knots[i].shift_m = knots[i].shift_m + Vec3d{step[0], step[1], step[2]};
+                knots[i].turn_rad = knots[i].turn_rad + Vec3d{step[3], step[4], step[5]};
+            }
+        }
+        stage.advance(1);
+    }
+    if (report.cells.cells < kLeastCells)
+        throw InputError("only " + std::to_string(report.cells.cells) +
+                         " flat places were seen at two times or more, which is too little to adjust a "
+                         "trajectory by (of " +
+                         std::to_string(report.points.read) + " points " +
+                         std::to_string(report.points.without_time) + " have no time and " +
+                         std::to_string(report.points.outside_trajectory) +
+                         " are outside the times of the trajectory)");
+    report.after = measure_thickness(patches, corrections, options.memory_bytes / 4, cancel);
+    for (std::size_t d = 0; d < corrections.drives(); ++d) {
+        report.drives.push_back(change_of(drives[d].name, corrections.drive(d)));
+        const auto first = seen.begin() + static_cast<std::ptrdiff_t>(corrections.first_knot(d));
+        report.drives.back().knots_seen = static_cast<std::size_t>(
+            std::count(first, first + static_cast<std::ptrdiff_t>(report.drives.back().knots), true));
+    }
+    report.refusal = refusal_of(report, options);
+    return report;
+}
+
+}  // namespace citysplat::adjust
