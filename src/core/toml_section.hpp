@@ -65,6 +65,19 @@ class Section {
         for (const auto& item : *node->as_array()) values.push_back(checked(item, key, range));
         return values;
     }
+    /// An array of texts; empty when it is not there.
+    std::vector<std::string> texts(std::string_view key) {
+        const auto* node = get(key);
+        if (!node) return {};
+        if (!node->is_array()) fail(key, "must be a list of texts");
+        std::vector<std::string> values;
+        for (const auto& item : *node->as_array()) {
+            const auto* text = item.as_string();
+            if (!text) fail(key, "must be a list of texts");
+            values.push_back(text->get());
+        }
+        return values;
+    }
     /// A sub-table; empty when it is not there.
     Section section(std::string_view key) {
         static const toml::table kEmpty;

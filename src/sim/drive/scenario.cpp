@@ -31,6 +31,7 @@ ScenarioSensor read_sensor(Section& s, const std::filesystem::path& directory, s
     const std::string sensor = s.text("sensor");
     const bool is_file = sensor.ends_with(".toml");
     result.run.sensor = Sensor::load(is_file ? (directory / sensor).string() : sensor);
+    if (s.has("model")) result.run.sensor.model = directory / s.text("model");
     result.name = s.text("name", result.run.sensor.id);
     if (result.name.empty() || result.name.find('/') != std::string::npos || result.name[0] == '.')
         s.fail("name", "is a directory below the output and may not contain '/' nor begin with '.'");

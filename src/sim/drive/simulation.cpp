@@ -11,8 +11,10 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <optional>
 
 namespace citysplat::sim {
@@ -59,7 +61,8 @@ class Simulation {
           sink_(sink),
           times_(scan_times(run_, trajectory_, job.options.schedule)),
           city_(job.city, job.tracer, job.options.cache),
-          itinerary_(job.city, run_, trajectory_, times_) {}
+          itinerary_(job.city, run_, trajectory_, times_),
+          learned_(learned_pass(run_)) {}
 
     SimulationReport run(const CancelToken& cancel, Progress& progress);
 
@@ -77,6 +80,8 @@ class Simulation {
     void trace_pass(Group& group, const trace::ResidentCity::Pass& pass, KeptHits& kept);
     void sort_by_distance(const Group& group, std::vector<std::uint32_t>& tiles) const;
     void mark_missing(Group& group, std::span<const std::uint32_t> tiles);
+    /// What the learned model, if there is one, makes of a scan that is otherwise finished.
+    void look_again(Scan& scan);
     void conclude(Group& group);
 
     const SensorRun& run_;
@@ -87,6 +92,8 @@ class Simulation {
     Itinerary itinerary_;
     std::vector<Firing> pattern_;  ///< of a sensor that repeats it
     tbb::enumerable_thread_specific<RayBatch> batches_;
+    std::optional<learn::LearnedPass> learned_;
+    tbb::enumerable_thread_specific<learn::PassScratch> passes_;
     std::vector<std::vector<Return>> spare_;  ///< of scans that are done
     std::vector<bool> seen_ = std::vector<bool>(city_.source().tiles().size(), false);
     SimulationReport report_;
@@ -239,23 +246,34 @@ void Simulation::mark_missing(Group& group, std::span<const std::uint32_t> tiles
 /// Both in one walk: returns are read from memory once.
 Hash128 count_and_hash(Scan& scan) {
     constexpr std::size_t kPiece = 256;
+    std::array<std::byte, kPiece * kDigestedBytes> digested;
     Hasher hasher;
     for (std::size_t begin = 0; begin < scan.returns.size(); begin += kPiece) {
         const auto piece = std::span<const Return>(scan.returns)
                                .subspan(begin, std::min(kPiece, scan.returns.size() - begin));
+        std::byte* at = digested.data();
         for (const Return& r : piece) {
+            std::memcpy(at, &r, kDigestedBytes);
+            at += kDigestedBytes;
             scan.hits += r.status == RayStatus::hit;
             scan.dropped += r.status == RayStatus::dropped;
             scan.missing += r.status == RayStatus::missing;
         }
-        hasher.bytes(std::as_bytes(piece));
+        hasher.bytes(std::span(digested).first(piece.size() * kDigestedBytes));
     }
     return hasher.finish();
+}
+
+void Simulation::look_again(Scan& scan) {
+    if (!learned_) return;
+    const learn::NoiseKeys keys{scan_key(run_.seed, run_.stream, scan.index), learn::place_key(run_.seed)};
+    learned_->apply(scan.returns, keys, passes_.local());
 }
 
 void Simulation::conclude(Group& group) {
     std::vector<Hash128> hashes(group.scans.size());
     parallel_for(group.scans.size(), [&](std::size_t i) {
+        look_again(group.scans[i]);
         hashes[i] = count_and_hash(group.scans[i]);
         sink_.consume(group.scans[i]);
     });
@@ -272,6 +290,12 @@ void Simulation::conclude(Group& group) {
 }
 
 }  // namespace
+
+std::optional<learn::LearnedPass> learned_pass(const SensorRun& run) {
+    const std::filesystem::path& path = run.sensor.model;
+    if (path.empty() || !run.noise) return std::nullopt;
+    return learn::LearnedPass(learn::SensorModel::load(path), run.sensor, path.string());
+}
 
 SimulationReport simulate(const SimulationJob& job, ScanSink& sink, const CancelToken& cancel,
                           Progress& progress) {

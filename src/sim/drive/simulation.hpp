@@ -5,6 +5,7 @@
 #include "core/progress.hpp"
 #include "model/tile_source.hpp"
 #include "model/trajectory.hpp"
+#include "sim/learn/learned_pass.hpp"
 #include "sim/scan/scan_sink.hpp"
 #include "sim/scan/scanner.hpp"
 #include "trace/tile_cache.hpp"
@@ -12,6 +13,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +45,10 @@ struct SimulationReport {
 
 /// Times at which scans begin. Throws UsageError when there is none, or more than kMostScans.
 std::vector<double> scan_times(const SensorRun& run, const Trajectory& trajectory, const Schedule& schedule);
+
+/// What the learned model of the run's sensor does to its finished scans; nothing when it has none, or when
+/// noise is off. Throws as SensorModel::load() and SensorModel::check() do.
+std::optional<learn::LearnedPass> learned_pass(const SensorRun& run);
 
 /// One sensor on its way through a city. The returns depend on these alone: not on threads, prefetching or
 /// the tracer's instruction set, nor on the budget.

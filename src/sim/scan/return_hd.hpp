@@ -8,6 +8,7 @@
 #include "trace/ray_disc_hd.hpp"
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 /// From what a ray hit to what the sensor reports.
@@ -21,7 +22,8 @@ enum class RayStatus : std::uint8_t {
     missing = 3   ///< it would have crossed a tile that could not be loaded (--allow-missing)
 };
 
-/// One ray of a scan and its return. The bytes of these records, in ray order, make the digest of a scan.
+/// One ray of a scan and its return. The first kDigestedBytes of these records, in ray order, make the digest
+/// of a scan; what follows tells how the surface was recorded, which says nothing about the scan.
 struct Return {
     Vec3d position;          ///< world, metres; of a ray without return: where it would be at maximum range
     float range_m;           ///< as measured: with bias and noise
@@ -33,8 +35,14 @@ struct Return {
     std::uint16_t label, intensity;
     std::uint8_t hits;  ///< splats that contributed
     RayStatus status;
+    std::uint16_t recorded_intensity;  ///< of the (first) splat hit, before the sensor's intensity model
+    std::uint8_t recorded_range_m;     ///< Splat::range
+    std::uint8_t recorded_incidence;   ///< Splat::incidence
+    std::uint32_t reserved;
 };
-static_assert(sizeof(Return) == 64);
+static_assert(sizeof(Return) == 72);
+inline constexpr std::size_t kDigestedBytes = 64;
+static_assert(offsetof(Return, recorded_intensity) == kDigestedBytes);
 
 /// How a sensor makes returns of hits: one for a whole run.
 struct ReturnModel {
@@ -72,6 +80,7 @@ CITYSPLAT_HD inline Return return_of(const ReturnModel& model, std::uint64_t sca
     Return r{};
     r.time_s = firing.time_s;
     r.beam = static_cast<std::uint16_t>(firing.beam);
+    r.recorded_range_m = r.recorded_incidence = kUnknownByte;
     const Vec3d direction = vec_cast<double>(ray.direction);
     if (!echo.first) {
         r.range_m = ray.t_max;
@@ -85,6 +94,9 @@ CITYSPLAT_HD inline Return return_of(const ReturnModel& model, std::uint64_t sca
     r.normal = along > 0 ? -normal : normal;
     r.cosine = steepness > 1 ? 1 : steepness;
     r.label = hit.label;
+    r.recorded_intensity = hit.intensity;
+    r.recorded_range_m = hit.acquired_range_m;
+    r.recorded_incidence = hit.acquired_incidence;
     r.hits = static_cast<std::uint8_t>(echo.hits);
     r.status = RayStatus::hit;
     const double cosine = static_cast<double>(r.cosine);

@@ -204,6 +204,7 @@ Sensor Sensor::parse(std::string_view text, std::string_view origin, const std::
     sensor.name = root.text("name");
     sensor.source = root.text("source", "");
     const std::string kind = root.text("kind");
+    if (root.has("model")) sensor.model = directory / root.text("model");
     read_models(root, sensor);
     if (kind == "spinning") {
         SpinningHead head = read_spinning(root);

@@ -39,6 +39,7 @@ struct Sensor {
     RangeError error;
     IntensityModel intensity;
     DropModel drop;
+    std::filesystem::path model;  ///< what learn-sensor found out about it; empty: nothing
     std::variant<SpinningHead, RosettePattern, NoddingPattern, PinholePattern, RayTable> rays;
 
     std::uint32_t rays_per_scan() const;
@@ -48,7 +49,7 @@ struct Sensor {
     /// A shipped sensor by name (in upper or lower case), or the TOML file at that path. Throws ConfigError
     /// that names file and key.
     static Sensor load(std::string_view name_or_path);
-    /// `directory` is where ray tables are looked for.
+    /// `directory` is where ray tables and learned models are looked for.
     static Sensor parse(std::string_view toml, std::string_view origin,
                         const std::filesystem::path& directory = {});
     static std::vector<std::string> builtin_names();

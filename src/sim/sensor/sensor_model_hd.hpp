@@ -36,7 +36,7 @@ struct DropModel {
     double max_incidence_deg = 90;  ///< grazing returns beyond it are lost
 };
 
-enum class Purpose : std::uint64_t { range = 1, drop = 2, direction = 3 };
+enum class Purpose : std::uint64_t { range = 1, drop = 2, direction = 3, learned = 4 };
 
 CITYSPLAT_HD constexpr std::uint64_t scan_key(std::uint64_t seed, std::uint64_t sensor, std::uint64_t scan) {
     return rng::key(rng::key(seed, sensor), scan);

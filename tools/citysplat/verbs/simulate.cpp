@@ -25,7 +25,7 @@ namespace citysplat::cli {
 namespace {
 
 struct SimulateFlags {
-    std::string city, out, scenario, sensor = "hdl-64e", trajectory;
+    std::string city, out, scenario, sensor = "hdl-64e", trajectory, model;
     std::string noise = "on", prefetch = "on", backend = "auto", resident = "2G";
     std::vector<double> offset_m, mount_m, mount_deg;
     sim::ScenarioSensor one;
@@ -42,6 +42,7 @@ sim::Scenario scenario_from(const SimulateFlags& flags) {
     scenario.trajectory = flags.trajectory;
     sim::ScenarioSensor sensor = flags.one;
     sensor.run.sensor = sim::Sensor::load(flags.sensor);
+    if (!flags.model.empty()) sensor.run.sensor.model = flags.model;
     sensor.run.seed = flags.seed;
     sensor.run.noise = flags.noise == "on";
     sensor.run.body_from_sensor = sim::mount_from(flags.mount_m, flags.mount_deg, "--mount, --mount-angles");
@@ -109,6 +110,7 @@ void run(Context& context, const SimulateFlags& flags) {
         sensor.output.overwrite = flags.overwrite;
         sensor.output.planned_scans = sim::scan_times(sensor.run, trajectory, sensor.schedule).size();
         sim::RunDirectory::check(sensor.output.directory, flags.overwrite);
+        sim::learned_pass(sensor.run);  // a model that does not fit is refused before anything is written
     }
     const Stopwatch watch;
     Hasher digest;
@@ -174,6 +176,9 @@ void add_output_flags(CLI::App& verb, SimulateFlags& f) {
 void add_sensor_flags(CLI::App& verb, SimulateFlags& f) {
     verb.add_option("--sensor", f.sensor, "a name of `citysplat sensors`, or a TOML file")
         ->capture_default_str();
+    verb.add_option("--model", f.model,
+                    "what learn-sensor found out about the sensor: ray drop, own car, intensity")
+        ->type_name("FILE");
     verb.add_option("--mount", f.mount_m, "lever arm of the sensor on the vehicle, x,y,z in metres")
         ->delimiter(',')
         ->expected(3)
@@ -203,7 +208,7 @@ void add_sensor_flags(CLI::App& verb, SimulateFlags& f) {
         ->check(in_range(ranges::kGap_m))
         ->capture_default_str()
         ->type_name("M");
-    verb.add_option("--noise", f.noise, "error and drop model of the sensor")
+    verb.add_option("--noise", f.noise, "error and drop model of the sensor, and what was learned about it")
         ->check(CLI::IsMember({"on", "off"}))
         ->capture_default_str();
     verb.add_option("--seed", f.seed, "of the random numbers")

@@ -1,0 +1,134 @@
+#pragma once
+
+#include "core/math/host_device.hpp"
+#include "core/math/rng_hd.hpp"
+#include "sim/learn/features_hd.hpp"
+#include "sim/learn/network_hd.hpp"
+#include "sim/sensor/sensor_model_hd.hpp"
+
+#include <cmath>
+#include <cstdint>
+
+/// A finished scan through the eyes of a learned model: which of its returns the sensor would have lost, and
+/// how bright the others would have been. One ray at a time; learned_pass.cpp does the same for whole scans,
+/// faster, with the same bits.
+namespace citysplat::sim::learn {
+
+/// From this probability on a place of the mask is the own car, and nothing returns from behind it.
+inline constexpr float kOwnCar = 0.5f;
+
+/// The rays of a spinning head as an image: rows are beams in order of elevation, columns come in the order
+/// in which they are fired. Ray = column × beams + beam.
+struct GridView {
+    std::uint32_t beams, columns;
+    std::uint32_t wraps;               ///< 1: the first column is the neighbour of the last
+    const std::uint32_t* beam_of_row;  ///< `beams` of them, from low to high
+};
+
+/// Drops come in clumps: the random number of a ray is a mix of one that all rays into the same half metre
+/// share during a scan, one that a cubic metre keeps for ever, and one of its own. The squares of the weights
+/// sum to one, so the mix is a standard normal number whatever they are.
+struct NoiseMix {
+    double scan, place, ray;
+};
+
+struct NoiseKeys {
+    std::uint64_t scan;   ///< scan_key()
+    std::uint64_t place;  ///< place_key()
+};
+CITYSPLAT_HD constexpr std::uint64_t place_key(std::uint64_t seed) { return rng::key(seed, 0x706c616365); }
+
+/// Everything that decides what becomes of a scan. Tables by row have the order of the grid.
+struct LearnedView {
+    GridView grid;
+    const Return* returns;
+    const float* mask;            ///< by column × beams + row
+    const float* drop_bias;       ///< by row × 16
+    const float* intensity_bias;  ///< by row × 16
+    const float* gain;            ///< by row; nullptr: intensities stay as they are
+    Normalisation norm;
+    Network drop, intensity;
+    NoiseMix mix;
+    NoiseKeys keys;
+};
+
+/// A uniform number of the voxel of `position`.
+CITYSPLAT_HD inline double voxel_uniform(std::uint64_t key, Vec3d position, double per_metre) {
+    const auto cell = [per_metre](double v) {
+        return static_cast<std::uint64_t>(static_cast<std::int64_t>(std::floor(v * per_metre)));
+    };
+    const std::uint64_t word = cell(position.x) * 0x9e3779b97f4a7c15ull +
+                               cell(position.y) * 0xc2b2ae3d27d4eb4full +
+                               cell(position.z) * 0xd6e8feb86659fd93ull;
+    return rng::uniform(rng::key(key, word), 0);
+}
+
+/// The three numbers of a ray before they are made normal.
+struct NoiseDraws {
+    double scan, place, ray;
+};
+CITYSPLAT_HD inline NoiseDraws draws_of(const NoiseKeys& keys, const Return& r, std::uint64_t ray) {
+    return {voxel_uniform(keys.scan, r.position, 2), voxel_uniform(keys.place, r.position, 1),
+            uniform_of(keys.scan, ray, Purpose::learned)};
+}
+CITYSPLAT_HD inline double mixed(const NoiseMix& mix, const NoiseDraws& u) {
+    constexpr double kOffZero = 0x1.0p-54;  // where the quantile is infinite
+    return mix.scan * normal_quantile(u.scan + kOffZero) + mix.place * normal_quantile(u.place + kOffZero) +
+           mix.ray * normal_quantile(u.ray + kOffZero);
+}
+
+/// `score` is the output of the drop network: the return is lost with probability Φ(score).
+CITYSPLAT_HD inline bool is_lost(const LearnedView& view, float score, const Return& r, std::uint64_t ray) {
+    return mixed(view.mix, draws_of(view.keys, r, ray)) < static_cast<double>(score);
+}
+
+/// Recorded intensity times the gain of the beam, plus what the network adds.
+CITYSPLAT_HD inline std::uint16_t corrected_intensity(std::uint16_t recorded, float gain, float correction) {
+    const float value = static_cast<float>(recorded) * kIntensityScale * gain + correction;
+    return static_cast<std::uint16_t>(larger(smaller(value, 1.0f), 0.0f) * 65535.0f + 0.5f);
+}
+
+/// Sums over the window of a ray, cell by cell.
+CITYSPLAT_HD inline WindowSums window_of(const LearnedView& view, WindowShape shape, std::int32_t row,
+                                         std::int32_t column) {
+    const auto rows = static_cast<std::int32_t>(view.grid.beams),
+               columns = static_cast<std::int32_t>(view.grid.columns);
+    WindowWords sum;
+    for (std::int32_t c = column - shape.columns / 2; c <= column + shape.columns / 2; ++c) {
+        if (!view.grid.wraps && (c < 0 || c >= columns)) continue;
+        const std::int32_t at = (c % columns + columns) % columns;
+        for (std::int32_t y = row - shape.beams / 2; y <= row + shape.beams / 2; ++y)
+            if (y >= 0 && y < rows)
+                sum += window_words(view.returns[static_cast<std::uint32_t>(at) * view.grid.beams +
+                                                 view.grid.beam_of_row[y]]);
+    }
+    return unpack(sum);
+}
+
+/// What becomes of a return.
+struct Outcome {
+    std::uint16_t intensity;
+    RayStatus status;
+};
+
+CITYSPLAT_HD inline Outcome outcome_of(const LearnedView& view, std::uint32_t row, std::uint32_t column) {
+    const std::uint32_t ray = column * view.grid.beams + view.grid.beam_of_row[row];
+    const Return& r = view.returns[ray];
+    if (r.status != RayStatus::hit) return {r.intensity, r.status};
+    const float mask = view.mask[column * view.grid.beams + row];
+    if (mask >= kOwnCar) return {r.intensity, RayStatus::dropped};
+    const auto y = static_cast<std::int32_t>(row), x = static_cast<std::int32_t>(column);
+    float in[kInputs], f[kFeatures];
+    put_inputs(r, mask, {window_of(view, kSmallWindow, y, x), window_of(view, kLargeWindow, y, x)}, view.norm,
+               [&in](unsigned input, float value) { in[input] = value; });
+    make_features(in, f);
+    normalise(view.norm, f);
+    const bool lost = is_lost(view, evaluate(view.drop, view.drop_bias + row * kHidden1, f), r, ray);
+    const std::uint16_t intensity =
+        view.gain ? corrected_intensity(r.intensity, view.gain[row],
+                                        evaluate(view.intensity, view.intensity_bias + row * kHidden1, f))
+                  : r.intensity;
+    return {intensity, lost ? RayStatus::dropped : RayStatus::hit};
+}
+
+}  // namespace citysplat::sim::learn

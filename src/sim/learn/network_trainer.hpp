@@ -1,0 +1,37 @@
+#pragma once
+
+#include "core/cancel.hpp"
+#include "sim/learn/learning_set.hpp"
+#include "sim/learn/sensor_model.hpp"
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+namespace citysplat::sim::learn {
+
+enum class Loss {
+    probit,  ///< targets 0 and 1; the probability of 1 is Φ(output)
+    square
+};
+
+/// What a network is to learn.
+struct TrainingTask {
+    std::span<const std::array<float, kFeatures>> x;  ///< normalised
+    std::span<const std::uint16_t> beam;
+    std::span<const float> target;
+    std::uint32_t beams = 0;
+    Loss loss = Loss::probit;
+};
+
+/// Trains by Adam on batches, each divided into parts whose gradients are summed in order: the weights do not
+/// depend on the number of threads. The seed is fixed. `done(share)` is called now and then.
+BeamNetwork train_network(const TrainingTask& task, const CancelToken& cancel,
+                          const std::function<void(double share)>& done);
+
+/// The output of the network for every ray.
+std::vector<float> outputs_of(const BeamNetwork& net, std::span<const std::array<float, kFeatures>> x,
+                              std::span<const std::uint16_t> beam);
+
+}  // namespace citysplat::sim::learn

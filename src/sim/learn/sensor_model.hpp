@@ -1,0 +1,77 @@
+#pragma once
+
+#include "sim/learn/network_hd.hpp"
+#include "sim/learn/scan_grid.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace citysplat::sim::learn {
+
+/// A network and the biases of its first layer, 16 for each beam.
+struct BeamNetwork {
+    Network network{};
+    std::vector<float> bias;  ///< by beam × 16
+};
+
+/// Where the own car stands in the sensor's view: how often a ray that meets something in the model comes
+/// back without return.
+struct OwnCarMask {
+    double below_deg = -8;           ///< beams above this elevation are not hidden
+    std::vector<float> probability;  ///< by beam × kMaskCells
+};
+
+/// Shares of the noise that rays have in common: in half a metre during a scan, in a metre for ever.
+struct NoiseShares {
+    double scan = 0, place = 0;
+};
+
+/// How bright a surface looks to each beam: recorded intensity × gain + network.
+struct IntensityCorrection {
+    std::vector<float> gain;  ///< by beam
+    BeamNetwork net;
+};
+
+/// How well a model did on scans that it was not trained on.
+struct DropMetrics {
+    std::uint64_t rays = 0;                ///< that met something, outside the mask
+    double constant_loss = 0;              ///< log-loss of always saying the share of the training rays
+    double log_loss = 0;                   ///< outside the mask
+    double auc = 0, brier = 0;             ///< outside the mask
+    double calibration_error = 0;          ///< mean of |said − seen| over tenths of the probability
+    double empty_percent = 0;              ///< of real-empty rays that come back empty, with the mask
+    double wrong_percent = 0;              ///< of real returns that are lost, with the mask
+    double count_percent = 0;              ///< mean error of the returns of a scan, with the mask
+    double left_real = 0, left_model = 0;  ///< how often the ray before a lost one is lost, too
+    double intensity_rmse = 0, recorded_rmse = 0;
+};
+
+/// What `learn-sensor` found out about one sensor on one vehicle; a text file (docs/formats.md).
+struct SensorModel {
+    std::string sensor;  ///< Sensor::id
+    std::uint32_t beams = 0;
+    std::string training_digest;  ///< of the rays it was trained on
+    std::uint64_t training_rays = 0;
+    Normalisation norm{};
+    OwnCarMask mask;
+    BeamNetwork drop;
+    NoiseShares noise;
+    std::optional<IntensityCorrection> intensity;
+    DropMetrics metrics;
+
+    /// Throws ConfigError unless the sensor is one that this model can be used with.
+    void check(const Sensor& sensor, std::string_view origin) const;
+
+    /// The text of its file; the same bytes for the same model.
+    std::string text() const;
+    /// Throws CorruptionError when the checksum does not fit, ConfigError naming `origin` and the key for
+    /// anything else that is wrong.
+    static SensorModel parse(std::string_view text, std::string_view origin);
+    static SensorModel load(const std::filesystem::path& path);
+};
+
+}  // namespace citysplat::sim::learn
