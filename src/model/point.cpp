@@ -1,5 +1,8 @@
 #include "model/point.hpp"
 
+#include "core/math/lattice.hpp"
+
+#include <cmath>
 #include <stdexcept>
 
 namespace citysplat {
@@ -40,6 +43,14 @@ void PointBatch::check() const {
     if (y.size() != n || z.size() != n || !fits(gps_time) || !fits(intensity) || !fits(label) ||
         !fits(instance) || !fits(scan_angle_deg) || !fits(sensor) || !fits(withheld) || !fits(beam))
         throw std::logic_error("PointBatch: columns of different lengths");
+}
+
+std::uint32_t time_slot(double time_s) {
+    constexpr double kMost_s = 1e15;
+    constexpr std::int64_t kSlots = UINT32_MAX;  // all numbers but kNoSlot
+    if (!(std::abs(time_s) <= kMost_s)) return TilePoint::kNoSlot;
+    const auto tenths = static_cast<std::int64_t>(std::floor(time_s * TilePoint::kSlotsPerSecond));
+    return static_cast<std::uint32_t>(1 + tenths - floor_div(tenths, kSlots) * kSlots);
 }
 
 }  // namespace citysplat

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 namespace citysplat {
@@ -63,12 +64,22 @@ struct TilePoint {
     std::uint16_t instance;
     /// Sensor minus point in steps of 2⁻⁶ m, clamped to ±511 m; kNoSensor in all three when unknown.
     std::int16_t sensor_dx, sensor_dy, sensor_dz;
+    std::uint32_t slot;  ///< when it was measured (time_slot() below); kNoSlot when unknown
 
     static constexpr std::int16_t kNoSensor = INT16_MIN;
     static constexpr int kSensorStepsPerMetre = 64;
+    static constexpr std::uint32_t kNoSlot = 0;
+    static constexpr int kSlotsPerSecond = 10;  ///< most spinning sensors turn once in a slot; never change
     bool has_sensor() const { return sensor_dx != kNoSensor; }
     friend auto operator<=>(const TilePoint&, const TilePoint&) = default;
 };
-static_assert(sizeof(TilePoint) == 24);
+static_assert(sizeof(TilePoint) == 28 && std::has_unique_object_representations_v<TilePoint>);
+
+/// The tenth of a second that a time lies in, counted from the zero of its clock. A function of the time
+/// alone: neither files nor their order matter, and of two slots of one clock the larger one is later, unless
+/// 13 years lie between them (then numbers begin again at 1). Clocks that start anew, every week or with
+/// every drive, use the same slots again; whoever compares slots must be right in that case, too. kNoSlot for
+/// what cannot be a time: not finite, or farther than 30 million years from zero.
+std::uint32_t time_slot(double time_s);
 
 }  // namespace citysplat

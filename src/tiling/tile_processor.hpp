@@ -51,6 +51,9 @@ struct Calibration {
     double mean_error_m = 0;   ///< Ē
     double mean_density = 0;  ///< δ̄: typical number of splats within R̄ of a splat, of the first generation
     std::uint64_t samples = 0;  ///< points the means were taken over
+    /// Angle between neighbouring rays of the sensor that recorded the city; 0 unknown. Stored with the
+    /// means, and like them frozen.
+    double angular_step_rad = 0;
     friend bool operator==(const Calibration&, const Calibration&) = default;
 };
 

@@ -6,11 +6,13 @@
 #include "core/math/math_hd.hpp"
 #include "io/write/picture.hpp"
 #include "model/class_map.hpp"
+#include "model/point.hpp"
 #include "temp_dir.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 using namespace citysplat;
@@ -25,6 +27,22 @@ TEST_CASE("lattice rounding is to the nearest step and half-open cells cover bot
     CHECK(floor_div(-8192, 8192) == -1);
     CHECK(floor_div(-8193, 8192) == -2);
     CHECK(floor_div(8191, 8192) == 0);
+}
+
+TEST_CASE("a slot is a tenth of a second of any clock, later ones are larger, and none is zero") {
+    CHECK(time_slot(0) == 1);
+    CHECK(time_slot(0.099) == 1);
+    CHECK(time_slot(0.1) == 2);
+    CHECK(time_slot(-0.01) == UINT32_MAX);  // where the numbers begin again
+    CHECK(time_slot(1.4e9 + 0.25) - time_slot(1.4e9) == 2);
+    std::uint32_t before = time_slot(4.0e8);
+    for (double t = 4.0e8; t < 4.0e8 + 100; t += 0.05) {
+        REQUIRE((time_slot(t) == before || time_slot(t) == before + 1));
+        before = time_slot(t);
+    }
+    CHECK(time_slot(std::numeric_limits<double>::quiet_NaN()) == TilePoint::kNoSlot);
+    CHECK(time_slot(-std::numeric_limits<double>::infinity()) == TilePoint::kNoSlot);
+    CHECK(time_slot(1e300) == TilePoint::kNoSlot);
 }
 
 TEST_CASE("elementary functions agree with the C library to 1e-14") {

@@ -145,8 +145,8 @@ void other_inputs() {
         const std::string toml = sim::Sensor::builtin_text(name);
         if (toml.size() < 3000) text("sensor", name, toml);
     }
-    std::vector<TilePoint> points{{1, 2, 3, 4, 5, 6, 7, 8, 9}, {2, 2, 3, 4, 5, 6, 7, 8, 9}};
-    std::vector<std::byte> coded{std::byte{2}, std::byte{0}};
+    std::vector<TilePoint> points{{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {2, 2, 3, 4, 5, 6, 7, 8, 9, 10}};
+    std::vector<std::byte> coded{std::byte{1}, std::byte{2}, std::byte{0}};
     tiling::encode_points(points, coded);
     text("point_codec", "two", {reinterpret_cast<const char*>(coded.data()), coded.size()});
     const test::TempDir directory;

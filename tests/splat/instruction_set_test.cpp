@@ -42,7 +42,7 @@ PointCloud mixed_cloud() {
     const auto add = [&](double x, double y, double z) {
         points.push_back({static_cast<std::int32_t>(x), static_cast<std::int32_t>(y),
                           static_cast<std::int32_t>(z), 0, 0, 0, TilePoint::kNoSensor, TilePoint::kNoSensor,
-                          TilePoint::kNoSensor});
+                          TilePoint::kNoSensor, TilePoint::kNoSlot});
     };
     for (std::uint64_t i = 0; i < 6000; ++i) {
         const auto u = [&](std::uint64_t n, double low, double high) {

@@ -28,7 +28,8 @@ struct WorldPoint {
                 0,
                 sensor_dx,
                 sensor_dy,
-                sensor_dz};
+                sensor_dz,
+                TilePoint::kNoSlot};
     }
 };
 

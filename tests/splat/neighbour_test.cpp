@@ -33,7 +33,16 @@ std::int32_t pick(std::uint64_t i, int column, std::int32_t low, std::int32_t hi
 }
 
 TilePoint at(std::int32_t x, std::int32_t y, std::int32_t z) {
-    return {x, y, z, 0, 0, 0, TilePoint::kNoSensor, TilePoint::kNoSensor, TilePoint::kNoSensor};
+    return {x,
+            y,
+            z,
+            0,
+            0,
+            0,
+            TilePoint::kNoSensor,
+            TilePoint::kNoSensor,
+            TilePoint::kNoSensor,
+            TilePoint::kNoSlot};
 }
 
 struct Found {

@@ -106,11 +106,29 @@ TEST_CASE("a crowded column is sorted canonically and its duplicates collapse") 
         p.y = static_cast<std::int32_t>(rng::bits(2, i) % 20);
         p.z = static_cast<std::int32_t>(rng::bits(3, i) % 5);
         p.label = static_cast<std::uint16_t>(rng::bits(4, i) % 2);
+        p.slot = static_cast<std::uint32_t>(rng::bits(5, i) % 2);
     }
     const std::set<TilePoint> expected(points.begin(), points.end());
-    REQUIRE(expected.size() < points.size() / 2);
+    REQUIRE(expected.size() < points.size() / 4 * 3);
     sort_column(points, 0, 100);
     CHECK(std::equal(points.begin(), points.end(), expected.begin(), expected.end()));
+}
+
+TEST_CASE("a point written twice at one time is one point, at two times it is two") {
+    std::vector<CloudPoint> cloud = street(1, 0, 0, 20, 2);
+    const std::size_t others = cloud.size();
+    for (const double time : {5.01, 5.02, 7.5})
+        cloud.push_back({.x = 3, .y = 1, .z = 30, .gps_time = time, .label = 77});
+    Archives a;
+    a.add(cloud);
+    a.add(cloud);
+    CHECK(a.sources[0].row.counts.duplicates == 1);
+    std::vector<std::uint32_t> slots;
+    const Region region = a.points().read(a.points().bounds(), 0);
+    for (const TilePoint& p : region.points)
+        if (p.label == 77) slots.push_back(p.slot);
+    CHECK(slots == std::vector{time_slot(5), time_slot(7.5)});
+    CHECK(region.points.size() == others + 2);
 }
 
 TEST_CASE("a region ends at the lattice step where it says, on all sides") {

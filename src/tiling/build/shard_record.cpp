@@ -6,18 +6,20 @@ namespace citysplat::tiling {
 
 namespace {
 
-constexpr std::uint32_t kVersion = 1;
+/// Of shares; a plan has the version of the records of generations.
+constexpr std::uint32_t kShareVersion = 1;
 
-RecordReader open(const ObjectStore& store, const Hash128& object, ObjectKind kind, const char* what) {
+RecordReader open(const ObjectStore& store, const Hash128& object, ObjectKind kind, std::uint32_t version) {
+    const char* what = kind == ObjectKind::plan ? "the plan of a sharded build" : "the share of a shard";
     if (store.size_of(object) && store.kind_of(object) != kind)
         throw CorruptionError("object " + object.hex() + " is not " + what + "; build the shards again");
-    return RecordReader(store, object, what, kVersion);
+    return RecordReader(store, object, what, version);
 }
 
 }  // namespace
 
 Hash128 write_plan(ObjectStore& store, const PlanRecord& plan) {
-    RecordWriter out(ObjectKind::plan, kVersion);
+    RecordWriter out(ObjectKind::plan, kRecordVersion);
     put_draft(out, plan.draft);
     out.put(static_cast<std::uint64_t>(plan.planned.size()));
     for (const PlannedTile& tile : plan.planned) out.put(tile.key).put(tile.points_at_most);
@@ -25,7 +27,7 @@ Hash128 write_plan(ObjectStore& store, const PlanRecord& plan) {
 }
 
 PlanRecord read_plan(const ObjectStore& store, const Hash128& object) {
-    RecordReader in = open(store, object, ObjectKind::plan, "the plan of a sharded build");
+    RecordReader in = open(store, object, ObjectKind::plan, kRecordVersion);
     PlanRecord plan{get_draft(in), {}};
     plan.planned.resize(in.count(sizeof(TileKey)));
     for (PlannedTile& tile : plan.planned) in.get(tile.key).get(tile.points_at_most);
@@ -33,7 +35,7 @@ PlanRecord read_plan(const ObjectStore& store, const Hash128& object) {
 }
 
 Hash128 write_share(ObjectStore& store, const ShareRecord& share) {
-    RecordWriter out(ObjectKind::share, kVersion);
+    RecordWriter out(ObjectKind::share, kShareVersion);
     out.put(share.plan).put(share.shard);
     out.put(static_cast<std::uint64_t>(share.done.size()));
     for (const TileKey& tile : share.done) out.put(tile);
@@ -42,7 +44,7 @@ Hash128 write_share(ObjectStore& store, const ShareRecord& share) {
 }
 
 ShareRecord read_share(const ObjectStore& store, const Hash128& object) {
-    RecordReader in = open(store, object, ObjectKind::share, "the share of a shard");
+    RecordReader in = open(store, object, ObjectKind::share, kShareVersion);
     ShareRecord share;
     in.get(share.plan).get(share.shard);
     share.done.resize(in.count(sizeof(TileKey)));

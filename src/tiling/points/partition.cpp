@@ -19,7 +19,7 @@ namespace citysplat::tiling {
 namespace {
 
 /// Part of the identity of a source: change it when the rules of point_rules.hpp change.
-constexpr std::uint32_t kPartitionVersion = 1;
+constexpr std::uint32_t kPartitionVersion = 2;
 /// What reading takes beside the points: the program itself, blocks being decoded, hashed and compressed.
 constexpr std::uint64_t kBesidePoints = std::uint64_t{48} << 20;
 

@@ -14,7 +14,8 @@ namespace {
 
 constexpr Magic kMagic = magic_of(ObjectKind::archive);
 constexpr std::array<char, 8> kEndMagic{'C', 'S', 'P', 'E', 'N', 'D', '.', '\n'};
-constexpr std::uint32_t kVersion = 1;
+/// Version 1 had points without time; its segments say so themselves (PointLayout).
+constexpr std::uint32_t kVersion = 2, kOldestVersion = 1;
 /// A cell with more points becomes several spans: bounds what a reader must hold beside its result.
 constexpr std::size_t kMaxSpanPoints = std::size_t{1} << 18;
 
@@ -27,7 +28,8 @@ struct Header {
 static_assert(sizeof(Header) == 64);
 
 struct SegmentHeader {
-    std::uint32_t spans, zero;
+    std::uint32_t spans;
+    PointLayout layout;
     std::uint64_t checksum;  ///< of the table that follows
 };
 struct SpanEntry {
@@ -109,7 +111,7 @@ void SegmentEncoder::add(std::vector<TilePoint>& points) {
                               .points = static_cast<std::uint32_t>(part.size()),
                               .bytes = static_cast<std::uint32_t>(data_.size() - at),
                               .zero = 0,
-                              .checksum = checksum_bytes(std::as_bytes(part))});
+                              .checksum = checksum_points(part, PointLayout::with_time)});
             hasher_.number(static_cast<std::uint32_t>(c)).bytes(std::as_bytes(part));
             row_.points += part.size();
         }
@@ -119,7 +121,8 @@ void SegmentEncoder::add(std::vector<TilePoint>& points) {
 EncodedSegment SegmentEncoder::finish() {
     EncodedSegment segment{row_, {}, std::move(data_)};
     const auto table = std::as_bytes(std::span(table_));
-    put(segment.table, SegmentHeader{static_cast<std::uint32_t>(table_.size()), 0, checksum_bytes(table)});
+    put(segment.table, SegmentHeader{static_cast<std::uint32_t>(table_.size()), PointLayout::with_time,
+                                     checksum_bytes(table)});
     segment.table.insert(segment.table.end(), table.begin(), table.end());
     segment.row.bytes = segment.table.size() + segment.cells.size();
     segment.row.hash = hasher_.finish();
@@ -179,7 +182,7 @@ CitySource read_directory(const File& file, const Hash128& object) {
     Trailer trailer;
     if (size < sizeof header + sizeof trailer) damaged("is too short");
     file.read_at(0, std::as_writable_bytes(std::span(&header, 1)));
-    if (header.magic != kMagic || header.version != kVersion)
+    if (header.magic != kMagic || header.version < kOldestVersion || header.version > kVersion)
         damaged("is not a point archive of this version");
     file.read_at(size - sizeof trailer, std::as_writable_bytes(std::span(&trailer, 1)));
     if (trailer.magic != kEndMagic || trailer.directory_bytes > size ||
@@ -232,7 +235,8 @@ std::vector<CellSpan> read_cells(const File& file, const SegmentRow& segment, co
     SegmentHeader header{};
     const auto header_bytes = std::as_writable_bytes(std::span(&header, 1));
     if (segment.bytes < sizeof header || file.read_some_at(segment.offset, header_bytes) != sizeof header ||
-        header.spans > (segment.bytes - sizeof header) / sizeof(SpanEntry))
+        header.spans > (segment.bytes - sizeof header) / sizeof(SpanEntry) ||
+        header.layout > PointLayout::with_time)
         damaged();
     std::vector<SpanEntry> table(header.spans);
     const auto table_bytes = std::as_writable_bytes(std::span(table));
@@ -244,7 +248,7 @@ std::vector<CellSpan> read_cells(const File& file, const SegmentRow& segment, co
     std::uint64_t at = segment.offset + sizeof header + table_bytes.size();
     for (const SpanEntry& e : table) {
         if (e.cell >= kCellsPerSector || at + e.bytes > segment.offset + segment.bytes) damaged();
-        cells.push_back({static_cast<int>(e.cell), e.points, at, e.bytes, e.checksum});
+        cells.push_back({static_cast<int>(e.cell), e.points, at, e.bytes, e.checksum, header.layout});
         at += e.bytes;
     }
     return cells;
@@ -253,8 +257,8 @@ std::vector<CellSpan> read_cells(const File& file, const SegmentRow& segment, co
 void decode_cell(std::span<const std::byte> bytes, const CellSpan& cell, std::vector<TilePoint>& out,
                  const std::string& what) {
     const std::size_t at = out.size();
-    if (!decode_points(bytes, cell.points, cell.cell, out) ||
-        checksum_bytes(std::as_bytes(std::span(out).subspan(at))) != cell.checksum)
+    if (!decode_points({bytes, cell.points, cell.cell, cell.layout}, out) ||
+        checksum_points(std::span(out).subspan(at), cell.layout) != cell.checksum)
         throw CorruptionError(
             what + ": the points at byte " + std::to_string(cell.offset) +
             " are damaged; citysplat verify --deep --set-aside, then citysplat build read the input again");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "model/point.hpp"
+#include "tiling/points/point_codec.hpp"
 #include "tiling/sector.hpp"
 #include "tiling/store/catalog.hpp"
 #include "tiling/store/object_store.hpp"
@@ -77,6 +78,7 @@ struct CellSpan {
     std::uint64_t offset = 0;  ///< within the archive
     std::uint32_t bytes = 0;
     std::uint64_t checksum = 0;  ///< of the decoded points
+    PointLayout layout = PointLayout::with_time;
 };
 
 /// The cells of a segment, in order. Throws CorruptionError naming `what`.

@@ -64,6 +64,7 @@ std::optional<LatticeSample> accept_point(const PointBatch& batch, std::size_t i
     point.intensity = batch.intensity.empty() ? std::uint16_t{0} : batch.intensity[i];
     point.instance = batch.instance.empty() ? std::uint16_t{0} : batch.instance[i];
     point.sensor_dx = point.sensor_dy = point.sensor_dz = TilePoint::kNoSensor;
+    point.slot = batch.gps_time.empty() ? TilePoint::kNoSlot : time_slot(batch.gps_time[i]);
     if (const auto sensor = sensor_of(batch, i, path))
         set_sensor(point, at, *sensor);
     else

@@ -75,7 +75,15 @@ ProductRow product_row(const Statement& s) {
 
 constexpr const char* kGenerationColumns =
     "id, created_s, note, tile_size_m, parameters_key, parameters, classes, crs, radius_m, error_m, density,"
-    " samples, now_radius_m, now_error_m, now_density, now_samples, points, tiles, splats, digest, record";
+    " samples, now_radius_m, now_error_m, now_density, now_samples, points, tiles, splats, digest, record,"
+    " step_rad, now_step_rad";
+
+/// The same of a catalog that may be of an earlier version.
+std::string select_generation(std::int64_t version) {
+    std::string columns = kGenerationColumns;
+    if (version < 2) columns.replace(columns.find("step_rad,"), std::string::npos, "0.0, 0.0");
+    return "SELECT " + columns + " FROM generation";
+}
 
 GenerationRow generation_row(const Statement& s) {
     return {.id = s.integer(0, 1, kMostGenerations),
@@ -86,8 +94,8 @@ GenerationRow generation_row(const Statement& s) {
             .parameters = s.text(5),
             .classes = s.text(6),
             .crs = s.text(7),
-            .calibration = {s.real(8), s.real(9), s.real(10), s.count(11)},
-            .measured = {s.real(12), s.real(13), s.real(14), s.count(15)},
+            .calibration = {s.real(8), s.real(9), s.real(10), s.count(11), s.real(21)},
+            .measured = {s.real(12), s.real(13), s.real(14), s.count(15), s.real(22)},
             .points = s.count(16),
             .tiles = s.count(17),
             .splats = s.count(18),
@@ -118,16 +126,12 @@ PointCounts& PointCounts::operator+=(const PointCounts& o) {
 void Catalog::create(const std::filesystem::path& path) {
     Database db(path, Database::Access::create);
     db.execute("PRAGMA journal_mode=DELETE; PRAGMA synchronous=EXTRA");
-    Transaction transaction(db, Transaction::Kind::write);
-    for (const char* statement : kSchema) db.execute(statement);
-    db.execute("PRAGMA application_id=" + std::to_string(kApplicationId) +
-               "; PRAGMA user_version=" + std::to_string(kVersion));
-    transaction.commit();
+    create_schema(db);
 }
 
 Catalog::Catalog(const std::filesystem::path& path, Database::Access access) : db_(path, access) {
     db_.execute("PRAGMA synchronous=EXTRA; PRAGMA foreign_keys=OFF; PRAGMA cell_size_check=ON");
-    check();
+    version_ = check_schema(db_);
 }
 
 Catalog Catalog::open_to_read(const std::filesystem::path& path) {
@@ -142,50 +146,28 @@ Catalog Catalog::open_to_read(const std::filesystem::path& path) {
 
 Catalog Catalog::open_to_write(const std::filesystem::path& path) {
     Catalog catalog(path, Database::Access::read_write);
+    if (catalog.version_ < kCatalogVersion) migrate_schema(catalog.db_, catalog.version_);
+    catalog.version_ = kCatalogVersion;
     // A builder that was killed right after its commit has not made the end of its journal durable; a power
     // cut would bring the journal back and undo what the caller now takes for granted.
     sync_directory(directory_of(path));
     return catalog;
 }
 
-void Catalog::check() {
-    const std::string where = db_.path().string();
-    if (db_.integer("PRAGMA application_id") != kApplicationId)
-        throw ConfigError(where + " is not a citysplat catalog");
-    const std::int64_t version = db_.integer("PRAGMA user_version");
-    if (version != kVersion)
-        throw ConfigError(where + " has catalog version " + std::to_string(version) +
-                          ", this citysplat reads version " + std::to_string(kVersion) +
-                          (version > kVersion ? "; use a newer citysplat" : "; build the city again"));
-    Statement schema(db_, "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid");
-    std::size_t i = 0;
-    while (schema.step()) {
-        if (i >= kSchema.size() || schema.text(0) != kSchema[i])
-            throw ConfigError(where + " has a foreign schema; it was not written by citysplat");
-        ++i;
-    }
-    if (i != kSchema.size()) throw ConfigError(where + " lacks tables; it was not written by citysplat");
-    const std::string damage = db_.text("PRAGMA quick_check(1)");
-    if (damage != "ok")
-        throw CorruptionError(where + " is damaged: " + damage +
-                              "; citysplat repair rebuilds the catalog from the objects");
-}
-
 std::optional<GenerationRow> Catalog::latest() {
-    Statement s(db_,
-                std::string("SELECT ") + kGenerationColumns + " FROM generation ORDER BY id DESC LIMIT 1");
+    Statement s(db_, select_generation(version_) + " ORDER BY id DESC LIMIT 1");
     if (!s.step()) return std::nullopt;
     return generation_row(s);
 }
 
 std::optional<GenerationRow> Catalog::generation(std::int64_t id) {
-    Statement s(db_, std::string("SELECT ") + kGenerationColumns + " FROM generation WHERE id=?1");
+    Statement s(db_, select_generation(version_) + " WHERE id=?1");
     if (!s.bind(1, id).step()) return std::nullopt;
     return generation_row(s);
 }
 
 std::vector<GenerationRow> Catalog::history() {
-    Statement s(db_, std::string("SELECT ") + kGenerationColumns + " FROM generation ORDER BY id");
+    Statement s(db_, select_generation(version_) + " ORDER BY id");
     std::vector<GenerationRow> rows;
     while (s.step()) rows.push_back(generation_row(s));
     return rows;
@@ -414,16 +396,17 @@ void Catalog::publish(const GenerationRow& g, std::span<const InputRow> inputs,
         add_input.bind(10, i->trajectory_stamp.inode_and_ctime).bind(11, i->source).run();
     }
 
-    Statement add(db_,
-                  std::string("INSERT INTO generation(") + kGenerationColumns +
-                      ") VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21)");
+    Statement add(
+        db_,
+        std::string("INSERT INTO generation(") + kGenerationColumns +
+            ") VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23)");
     const Calibration &c = g.calibration, &m = g.measured;
     add.bind(1, g.id).bind(2, g.created_s).bind(3, g.note).bind(4, g.tile_size_m);
     add.bind(5, g.parameters_key).bind(6, g.parameters).bind(7, g.classes).bind(8, g.crs);
     add.bind(9, c.mean_radius_m).bind(10, c.mean_error_m).bind(11, c.mean_density).bind(12, c.samples);
     add.bind(13, m.mean_radius_m).bind(14, m.mean_error_m).bind(15, m.mean_density).bind(16, m.samples);
     add.bind(17, g.points).bind(18, g.tiles).bind(19, g.splats).bind(20, g.digest);
-    add.bind(21, g.record).run();
+    add.bind(21, g.record).bind(22, c.angular_step_rad).bind(23, m.angular_step_rad).run();
     transaction.commit();
 }
 

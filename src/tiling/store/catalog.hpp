@@ -128,13 +128,11 @@ struct GenerationRow {
 /// threads.
 class Catalog {
   public:
-    static constexpr std::int64_t kApplicationId = 0x43535054;  // "CSPT"
-    static constexpr std::int64_t kVersion = 1;
-
     /// Creates an empty catalog at a path that does not exist.
     static void create(const std::filesystem::path& path);
     /// Throws ConfigError on a foreign or newer file, CorruptionError on a damaged one.
     static Catalog open_to_read(const std::filesystem::path& path);
+    /// Brings a catalog of an earlier version up to date first.
     static Catalog open_to_write(const std::filesystem::path& path);
 
     /// While it lives, all that is read is of one moment, and a lock is taken once instead of for each row.
@@ -177,10 +175,10 @@ class Catalog {
 
   private:
     Catalog(const std::filesystem::path& path, Database::Access access);
-    void check();
     std::int64_t insert(const CitySource& source);
 
     Database db_;
+    std::int64_t version_;
 };
 
 /// Gives the city this catalog, a file of paths.new_temporary() that is whole and durable, in place of the

@@ -9,16 +9,28 @@ namespace citysplat::tiling {
 
 namespace {
 
-constexpr std::uint32_t kVersion = 1;
+template <class Means, class Each>
+void means_fields(Means& c, const Each& each) {
+    each("mean_radius_m", c.mean_radius_m), each("mean_error_m", c.mean_error_m);
+    each("mean_density", c.mean_density), each("samples", c.samples);
+}
 
 /// One list of fields for both directions, and for comparing.
 template <class Row, class Each>
-void generation_fields(Row& g, const Each& each) {
+void generation_fields(Row& g, std::uint32_t version, const Each& each) {
     each("id", g.id), each("created_s", g.created_s), each("note", g.note);
     each("tile_size_m", g.tile_size_m), each("parameters_key", g.parameters_key);
     each("parameters", g.parameters), each("classes", g.classes), each("crs", g.crs);
-    each("calibration", g.calibration), each("measured", g.measured), each("points", g.points);
-    each("tiles", g.tiles), each("splats", g.splats), each("digest", g.digest);
+    means_fields(g.calibration, each), means_fields(g.measured, each);
+    each("points", g.points), each("tiles", g.tiles), each("splats", g.splats), each("digest", g.digest);
+    if (version < 2) return;
+    each("angular_step_rad", g.calibration.angular_step_rad);
+    each("angular_step_rad as measured", g.measured.angular_step_rad);
+}
+
+/// True when a record of version 1 says all of it.
+bool fits_version_1(const GenerationRow& g) {
+    return g.calibration.angular_step_rad == 0 && g.measured.angular_step_rad == 0;
 }
 
 template <class Row, class Each>
@@ -27,17 +39,34 @@ void input_fields(Row& i, const Each& each) {
     each(i.row.trajectory_stamp), each(i.identity);
 }
 
-RecordWriter encode(const GenerationRecord& record) {
-    RecordWriter out(ObjectKind::generation, kVersion);
-    put_draft(out, record);
+void put(RecordWriter& out, const GenerationRecord& record, std::uint32_t version) {
+    generation_fields(record.generation, version, [&out](const char*, const auto& value) { out.put(value); });
+    out.put(static_cast<std::uint64_t>(record.inputs.size()));
+    for (const auto& input : record.inputs)
+        input_fields(input, [&out](const auto& value) { out.put(value); });
+    put_products(out, record.tiles);
+}
+
+RecordWriter encode(const GenerationRecord& record, std::uint32_t version = kRecordVersion) {
+    RecordWriter out(ObjectKind::generation, version);
+    put(out, record, version);
     return out;
+}
+
+/// The name that write_record() gives it, or gave it in an earlier version.
+Hash128 name_of(const GenerationRecord& record, std::uint32_t version = kRecordVersion) {
+    return hash_bytes(encode(record, version).bytes());
+}
+
+bool has_name(const GenerationRecord& record, const Hash128& name) {
+    return name_of(record) == name || (fits_version_1(record.generation) && name_of(record, 1) == name);
 }
 
 /// Name and bytes of every field.
 std::vector<std::pair<std::string, std::vector<std::byte>>> fields_of(const GenerationRow& generation) {
     std::vector<std::pair<std::string, std::vector<std::byte>>> fields;
-    generation_fields(generation, [&fields](const char* name, const auto& value) {
-        RecordWriter out(ObjectKind::generation, kVersion);
+    generation_fields(generation, kRecordVersion, [&fields](const char* name, const auto& value) {
+        RecordWriter out(ObjectKind::generation, kRecordVersion);
         out.put(value);
         fields.emplace_back(name, std::vector(out.bytes().begin(), out.bytes().end()));
     });
@@ -65,17 +94,11 @@ void sort(GenerationRecord& record) {
 
 }  // namespace
 
-void put_draft(RecordWriter& out, const GenerationRecord& record) {
-    const auto put = [&out](const auto& value) { out.put(value); };
-    generation_fields(record.generation, [&out](const char*, const auto& value) { out.put(value); });
-    out.put(static_cast<std::uint64_t>(record.inputs.size()));
-    for (const auto& input : record.inputs) input_fields(input, put);
-    put_products(out, record.tiles);
-}
+void put_draft(RecordWriter& out, const GenerationRecord& record) { put(out, record, kRecordVersion); }
 
 GenerationRecord get_draft(RecordReader& in) {
     GenerationRecord record;
-    generation_fields(record.generation, [&in](const char*, auto& value) { in.get(value); });
+    generation_fields(record.generation, in.version(), [&in](const char*, auto& value) { in.get(value); });
     record.inputs.resize(in.count(sizeof(Hash128)));
     for (auto& input : record.inputs) input_fields(input, [&in](auto& value) { in.get(value); });
     record.tiles = get_products(in);
@@ -99,11 +122,9 @@ Hash128 write_record(ObjectStore& store, const GenerationRecord& record) {
     return encode(record).write(store);
 }
 
-Hash128 name_of(const GenerationRecord& record) { return hash_bytes(encode(record).bytes()); }
-
 std::optional<GenerationRecord> read_record(const ObjectStore& store, const Hash128& object) {
     if (store.kind_of(object) != ObjectKind::generation) return std::nullopt;
-    RecordReader in(store, object, "generation record", kVersion);
+    RecordReader in(store, object, "generation record", kRecordVersion);
     GenerationRecord record = get_draft(in);
     record.generation.record = object;
     sort(record);  // earlier versions wrote tiles in the order in which they were made
@@ -150,7 +171,7 @@ std::optional<std::string> why_not_published(const GenerationRecord& record) {
 
 void check_rows(Catalog& catalog, const ObjectStore& store, const GenerationRow& generation) {
     const GenerationRecord rows = record_of(catalog, generation);
-    if (name_of(rows) == generation.record) return;
+    if (has_name(rows, generation.record)) return;
     const std::string what = "generation " + std::to_string(generation.id) + " in " +
                              store.paths().catalog().string() + " is damaged: ";
     const char* way_out = "; citysplat repair rebuilds the catalog from the objects";

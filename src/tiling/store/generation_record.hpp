@@ -30,14 +30,13 @@ GenerationRecord record_of(Catalog& catalog, const GenerationRow& generation);
 GenerationRecord make_record(Catalog& catalog, const GenerationRow& generation,
                              std::span<const InputRow> inputs, std::span<const ProductRow> tiles);
 
-/// Generations and inputs are part of plans, too (shard_record.hpp).
+/// Generations and inputs are part of plans, too (shard_record.hpp), in the same version. Version 2 added the
+/// angular step of the sensor.
+inline constexpr std::uint32_t kRecordVersion = 2;
 void put_draft(RecordWriter& out, const GenerationRecord& record);
 GenerationRecord get_draft(RecordReader& in);
 
 Hash128 write_record(ObjectStore& store, const GenerationRecord& record);
-/// The name that write_record() would give it.
-Hash128 name_of(const GenerationRecord& record);
-
 /// Nothing when the object is not a record of a generation. Throws CorruptionError when it is a damaged one.
 std::optional<GenerationRecord> read_record(const ObjectStore& store, const Hash128& object);
 

@@ -24,7 +24,7 @@ Hash128 RecordWriter::write(ObjectStore& store) const {
 }
 
 RecordReader::RecordReader(const ObjectStore& store, const Hash128& object, const std::string& what,
-                           std::uint32_t version)
+                           std::uint32_t newest)
     : what_(what + " " + object.hex()) {
     const File file = store.open(object, what_);
     all_.resize(file.size());
@@ -32,11 +32,10 @@ RecordReader::RecordReader(const ObjectStore& store, const Hash128& object, cons
     if (hash_bytes(all_) != object) damaged();
     rest_ = all_;
     Magic magic;
-    std::uint32_t found;
-    get(magic).get(found);
-    if (found != version)
-        throw ConfigError(what_ + " has version " + std::to_string(found) + "; this citysplat knows " +
-                          std::to_string(version));
+    get(magic).get(version_);
+    if (version_ < 1 || version_ > newest)
+        throw ConfigError(what_ + " has version " + std::to_string(version_) +
+                          "; this citysplat knows versions 1 to " + std::to_string(newest));
 }
 
 void put_products(RecordWriter& out, std::span<const ProductRow> products) {

@@ -41,11 +41,11 @@ class RecordWriter {
 };
 
 /// Reads a record whose bytes match its name. Throws CorruptionError when it is cut off or damaged,
-/// ConfigError when its version is not `version`.
+/// ConfigError when its version is newer than `newest`.
 class RecordReader {
   public:
     RecordReader(const ObjectStore& store, const Hash128& object, const std::string& what,
-                 std::uint32_t version);
+                 std::uint32_t newest);
     RecordReader(RecordReader&&) = default;  // what is left points into the bytes, which move along
     RecordReader(const RecordReader&) = delete;
 
@@ -59,6 +59,7 @@ class RecordReader {
         text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
         return *this;
     }
+    std::uint32_t version() const { return version_; }
     /// A number of things of at least `bytes` each: never more than the rest can hold.
     std::size_t count(std::size_t bytes) {
         std::uint64_t n;
@@ -79,6 +80,7 @@ class RecordReader {
     std::vector<std::byte> all_;
     std::span<const std::byte> rest_;
     std::string what_;
+    std::uint32_t version_ = 0;
 };
 
 void put_products(RecordWriter& out, std::span<const ProductRow> products);

@@ -111,7 +111,8 @@ json to_json(const tiling::BuildReport& r, bool explain) {
                  {{"mean_radius_m", r.calibration.mean_radius_m},
                   {"mean_error_m", r.calibration.mean_error_m},
                   {"mean_density", r.calibration.mean_density},
-                  {"samples", r.calibration.samples}}},
+                  {"samples", r.calibration.samples},
+                  {"angular_step_rad", r.calibration.angular_step_rad}}},
                 {"digest", r.digest.hex()},
                 {"warnings", r.warnings}};
     json failed = json::array();

@@ -40,7 +40,8 @@ json drift_of(const tiling::GenerationRow& g) {
     const auto share = [](double now, double frozen) { return frozen > 0 ? now / frozen - 1 : 0; };
     return {{"mean_radius", share(g.measured.mean_radius_m, g.calibration.mean_radius_m)},
             {"mean_error", share(g.measured.mean_error_m, g.calibration.mean_error_m)},
-            {"mean_density", share(g.measured.mean_density, g.calibration.mean_density)}};
+            {"mean_density", share(g.measured.mean_density, g.calibration.mean_density)},
+            {"angular_step", share(g.measured.angular_step_rad, g.calibration.angular_step_rad)}};
 }
 
 json generation_json(const tiling::GenerationRow& g) {
@@ -59,7 +60,8 @@ json status_json(tiling::Catalog& catalog, const tiling::GenerationRow& g) {
     status["calibration"] = {{"mean_radius_m", g.calibration.mean_radius_m},
                              {"mean_error_m", g.calibration.mean_error_m},
                              {"mean_density", g.calibration.mean_density},
-                             {"samples", g.calibration.samples}};
+                             {"samples", g.calibration.samples},
+                             {"angular_step_rad", g.calibration.angular_step_rad}};
     status["drift"] = drift_of(g);
     std::uint64_t payload_bytes = 0;
     for (const auto& tile : catalog.tiles(g.id)) payload_bytes += tile.object_bytes;
