@@ -39,8 +39,9 @@ CITYSPLAT_HD inline sim::Echo echo_of_ray(const ScanLaunch& launch, std::uint32_
 
 /// Afterwards: noise, drops and intensity, packed as the host wants it.
 CITYSPLAT_HD inline void make_return(const ScanLaunch& launch, std::uint32_t i) {
-    launch.returns[i] = sim::return_of(launch.scan.model, launch.scan.key, firing_of_ray(launch, i),
-                                       launch.rays[i], echo_of_ray(launch, i));
+    const sim::Firing firing = firing_of_ray(launch, i);
+    launch.returns[i] =
+        sim::return_of({launch.scan.model, launch.scan.key, firing, launch.rays[i]}, echo_of_ray(launch, i));
 }
 
 }  // namespace citysplat::gpu

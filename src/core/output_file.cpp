@@ -34,12 +34,13 @@ fs::path destination(const fs::path& path) {
 }
 
 /// Creates the partial file, in place of one that nobody holds any more.
-FileWriter create(const fs::path& partial, const fs::path& path) {
+FileWriter create(const fs::path& partial, const fs::path& path, OutputFile::Buffering buffering) {
     for (int attempt = 0; fs::exists(fs::symlink_status(partial)); ++attempt) {
         const File left(partial, File::Mode::read);
         if (attempt == 3 || ::flock(left.descriptor(), LOCK_EX | LOCK_NB) != 0) refuse_shared(path);
         ::unlink(partial.c_str());
     }
+    if (buffering == OutputFile::Buffering::none) return FileWriter(partial, File::Mode::create_new, 0);
     return FileWriter(partial, File::Mode::create_new);
 }
 
@@ -51,10 +52,10 @@ fs::path OutputFile::partial_of(const fs::path& path) {
     return partial;
 }
 
-OutputFile::OutputFile(const fs::path& path)
+OutputFile::OutputFile(const fs::path& path, Buffering buffering)
     : path_(destination(path)),
       partial_(partial_of(path_)),
-      writer_(create(partial_, path_)),
+      writer_(create(partial_, path_, buffering)),
       lock_(writer_.file().duplicate()) {
     // Some network file systems have no such locks; they only lose the notice of two writers.
     if (::flock(lock_.descriptor(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) refuse_shared(path_);

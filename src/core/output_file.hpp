@@ -13,9 +13,14 @@ namespace citysplat {
 /// partial file is locked while somebody writes it, so that a remainder can be told from work.
 class OutputFile {
   public:
+    enum class Buffering {
+        small_writes,  ///< are collected until they are a large one
+        none           ///< for who brings the content in large pieces
+    };
+
     /// Throws IoError when the file cannot be made or `path` is something else than a file, BusyError when
     /// another process writes the same file at this moment.
-    explicit OutputFile(const std::filesystem::path& path);
+    explicit OutputFile(const std::filesystem::path& path, Buffering buffering = Buffering::small_writes);
     ~OutputFile();
     OutputFile(const OutputFile&) = delete;
     OutputFile& operator=(const OutputFile&) = delete;

@@ -42,7 +42,7 @@ const std::map<std::string, std::vector<std::string>> kFences{
     {"Eigen/", {"src/sim/learn/network_trainer.cpp"}},
     {"cuda", {"cuda/"}},
     {"embree", {"src/core/embree.hpp"}},
-    {"hwy/", {"src/trace/", "src/splat/", "src/sim/learn/"}},
+    {"hwy/", {"src/trace/", "src/splat/", "src/sim/learn/", "src/sim/scan/"}},
     {"las", {"src/io/las/laslib.cpp"}},
     {"nanoflann", {"src/compare/compare.cpp", "tools/bench/"}},
     {"nlohmann/", {"tools/", "src/io/input/reading.cpp", "src/splat/recipe.cpp", "datasets/synth/"}},

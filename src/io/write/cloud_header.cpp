@@ -71,30 +71,11 @@ std::string count_text(std::uint64_t n) {
 
 }  // namespace
 
-LasSteps LasGrid::steps(Vec3d p, std::string_view of) const {
+void LasGrid::refuse(Vec3d p, std::size_t axis, std::string_view of) const {
     const double values[3]{p.x, p.y, p.z}, offsets[3]{offset_m.x, offset_m.y, offset_m.z};
-    LasSteps result;
-    for (std::size_t a = 0; a < 3; ++a) {
-        const double steps = std::floor((values[a] - offsets[a]) / scale_m + 0.5);
-        if (!(std::fabs(steps) <= 2147483647.0))
-            throw InputError(std::string(of) + static_cast<char>('x' + a) + " = " +
-                             std::to_string(values[a]) + " does not fit 32 bits at a resolution of " +
-                             std::to_string(scale_m) + " m from offset " + std::to_string(offsets[a]));
-        result[a] = static_cast<std::int32_t>(steps);
-    }
-    return result;
-}
-
-void put_las_point(std::byte*& at, const LasPoint& p) {
-    put(at, p.place);
-    put(at, p.intensity);
-    put<std::uint8_t>(at, 0x11);  // return 1 of 1
-    put<std::uint8_t>(at, p.withheld ? 4 : 0);
-    put(at, static_cast<std::uint8_t>(p.label < 256 ? p.label : 0));
-    put<std::uint8_t>(at, 0);
-    put(at, p.scan_angle);
-    put(at, p.source);
-    put(at, p.gps_time);
+    throw InputError(std::string(of) + static_cast<char>('x' + axis) + " = " + std::to_string(values[axis]) +
+                     " does not fit 32 bits at a resolution of " + std::to_string(scale_m) +
+                     " m from offset " + std::to_string(offsets[axis]));
 }
 
 std::string las_header(const LasLayout& layout, const CloudSummary& summary) {

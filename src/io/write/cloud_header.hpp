@@ -32,10 +32,24 @@ struct LasGrid {
     double scale_m = 0.0001;
 
     /// Throws InputError when a coordinate, called `of`x, `of`y or `of`z, does not fit 32 bits.
-    LasSteps steps(Vec3d p, std::string_view of = "") const;
+    LasSteps steps(Vec3d p, std::string_view of = "") const {
+        const double values[3]{(p.x - offset_m.x) / scale_m + 0.5, (p.y - offset_m.y) / scale_m + 0.5,
+                               (p.z - offset_m.z) / scale_m + 0.5};
+        LasSteps result{};
+        for (std::size_t a = 0; a < 3; ++a) {
+            if (!(values[a] >= -2147483647.0 && values[a] < 2147483648.0)) refuse(p, a, of);
+            // std::floor() is a call, even where a conversion does.
+            const auto whole = static_cast<std::int64_t>(values[a]);
+            result[a] = static_cast<std::int32_t>(whole - (static_cast<double>(whole) > values[a]));
+        }
+        return result;
+    }
     Vec3d metres(const LasSteps& s) const {
         return {s[0] * scale_m + offset_m.x, s[1] * scale_m + offset_m.y, s[2] * scale_m + offset_m.z};
     }
+
+  private:
+    [[noreturn]] void refuse(Vec3d p, std::size_t axis, std::string_view of) const;
 };
 
 struct LasPoint {
@@ -48,7 +62,17 @@ struct LasPoint {
     double gps_time = 0;
 };
 inline constexpr std::size_t kLasPointBytes = 30;
-void put_las_point(std::byte*& at, const LasPoint& point);
+inline void put_las_point(std::byte*& at, const LasPoint& p) {
+    put(at, p.place);
+    put(at, p.intensity);
+    put<std::uint8_t>(at, 0x11);  // return 1 of 1
+    put<std::uint8_t>(at, p.withheld ? 4 : 0);
+    put(at, static_cast<std::uint8_t>(p.label < 256 ? p.label : 0));
+    put<std::uint8_t>(at, 0);
+    put(at, p.scan_angle);
+    put(at, p.source);
+    put(at, p.gps_time);
+}
 
 /// LAS 1.4 R15, point format 6 with extra bytes.
 struct LasLayout {

@@ -132,8 +132,8 @@ SimulationReport Simulation::run(const CancelToken& cancel, Progress& progress) 
     report_.tiles_in_reach = static_cast<std::uint64_t>(std::count(seen_.begin(), seen_.end(), true));
     report_.cache = city_.statistics();
     report_.digest = digest_.finish();
-    report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     sink_.finish();
+    report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return report_;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "core/math/math_hd.hpp"
 #include "io/write/field.hpp"
 #include "sim/scan/scan.hpp"
 
@@ -13,7 +12,8 @@ struct ReturnPoint {
     const Scan& scan;
     std::uint32_t ray;
     const Return& r;
-    Vec3d position;  ///< in the frame of the file
+    Vec3d position;       ///< in the frame of the file
+    float incidence_deg;  ///< 0 where nothing was met
 
     double gps_time() const { return scan.time_s + static_cast<double>(r.time_s); }
 };
@@ -36,12 +36,7 @@ inline constexpr auto kReturnFields = io::field_table<ReturnPoint>(
     io::FieldOf{"ny", "", "", [](const ReturnPoint& p) { return p.r.normal.y; }},
     io::FieldOf{"nz", "", "", [](const ReturnPoint& p) { return p.r.normal.z; }},
     io::FieldOf{"incidence", "°", "angle to the normal, degrees",
-                [](const ReturnPoint& p) {
-                    return p.r.status == RayStatus::none
-                               ? 0.0f
-                               : static_cast<float>(exact::acos(static_cast<double>(p.r.cosine)) *
-                                                    exact::kDegreesPerRad);
-                }},
+                [](const ReturnPoint& p) { return p.incidence_deg; }},
     io::FieldOf{"ray", "", "place in firing order", [](const ReturnPoint& p) { return p.ray; }},
     io::FieldOf{"splat_high", "", "id of the splat, upper 32 bits",
                 [](const ReturnPoint& p) { return static_cast<std::uint32_t>(p.r.splat_id >> 32); }},

@@ -1,8 +1,11 @@
 #include "sim/output/scan_format.hpp"
 
 #include "sim/output/scan_fields.hpp"
+#include "sim/scan/return_lanes.hpp"
 
+#include <array>
 #include <charconv>
+#include <span>
 
 namespace citysplat::sim {
 
@@ -12,17 +15,29 @@ using io::CloudSummary;
 using io::Field;
 using io::put;
 
-Vec3d position_in(const CloudLayout& layout, const Scan& scan, const Return& r) {
-    if (!layout.sensor_frame) return r.position;
-    const Pose& pose = scan.world_from_sensor;
-    return rotate(conjugate(pose.rotation), r.position - pose.translation);
-}
+/// Brings points of the world into the frame of a file.
+class Frame {
+  public:
+    Frame(const CloudLayout& layout, const Scan& scan)
+        : sensor_frame_(layout.sensor_frame),
+          translation_(scan.world_from_sensor.translation),
+          sensor_from_world_(conjugate(scan.world_from_sensor.rotation)) {}
+
+    Vec3d from_world(Vec3d p) const {
+        return sensor_frame_ ? rotate(sensor_from_world_, p - translation_) : p;
+    }
+
+  private:
+    bool sensor_frame_;
+    Vec3d translation_;
+    Quaternion sensor_from_world_;
+};
 
 /// What the records of a format need to know about the points.
 enum class Needs {
     attributes,  ///< not where they are
-    positions,   ///< that, but nothing about all of them together
-    summary      ///< there is a header, with their number and bounds
+    positions,   ///< that, but nothing else that must be computed
+    all          ///< angles too, and their number and bounds for a header
 };
 
 /// A format from what its records are: their largest size, and put(), which appends one and returns the
@@ -34,28 +49,53 @@ class FormatOf final : public ScanFormat {
     std::string header(const CloudLayout& layout, const CloudSummary& summary) const override {
         return Record::header(layout, summary);
     }
-    void append(const Scan& scan, const CloudLayout& layout, std::vector<std::byte>& out,
+    std::size_t most_record_bytes() const override { return Record::kMostBytes; }
+    void append(const Scan& scan, const CloudLayout& layout, std::byte*& at,
                 CloudSummary& summary) const override {
-        const std::size_t before = out.size();
-        out.resize(before + scan.returns.size() * Record::kMostBytes);
-        std::byte* at = out.data() + before;
-        std::uint64_t points = 0;
-        for (std::uint32_t ray = 0; ray < scan.returns.size(); ++ray) {
-            const Return& r = scan.returns[ray];
-            if (!layout.keep_all && r.status != RayStatus::hit) continue;
-            Vec3d position{0, 0, 0};
-            if constexpr (Record::kNeeds != Needs::attributes) position = position_in(layout, scan, r);
-            const Vec3d written = Record::put(at, {scan, ray, r, position}, layout);
-            if constexpr (Record::kNeeds == Needs::summary) summary.add(written);
-            ++points;
+        const Frame frame(layout, scan);
+        std::array<std::uint32_t, kBlock> rays;
+        std::array<float, kBlock> incidence_deg{};
+        std::byte* out = at;  // a pointer that nothing else can change stays in a register
+        for (std::uint32_t next = 0; next < scan.returns.size();) {
+            const std::size_t count = choose(scan.returns, layout.keep_all, next, rays);
+            if constexpr (Record::kNeeds == Needs::all) {
+                for (std::size_t i = 0; i < count; ++i) incidence_deg[i] = scan.returns[rays[i]].cosine;
+                lanes_.incidences({incidence_deg.data(), count});
+            } else {
+                summary.points += count;
+            }
+            for (std::size_t i = 0; i < count; ++i) {
+                const Return& r = scan.returns[rays[i]];
+                ReturnPoint point{scan, rays[i], r, {0, 0, 0}, 0};
+                if constexpr (Record::kNeeds != Needs::attributes)
+                    point.position = frame.from_world(r.position);
+                if (r.status != RayStatus::none) point.incidence_deg = incidence_deg[i];
+                const Vec3d written = Record::put(out, point, layout);
+                if constexpr (Record::kNeeds == Needs::all) summary.add(written);
+            }
         }
-        if constexpr (Record::kNeeds != Needs::summary) summary.points += points;
-        out.resize(static_cast<std::size_t>(at - out.data()));
+        at = out;
     }
+
+  private:
+    static constexpr std::size_t kBlock = 128;
+
+    /// The next rays that are written, from `next` on.
+    static std::size_t choose(std::span<const Return> returns, bool all, std::uint32_t& next,
+                              std::array<std::uint32_t, kBlock>& rays) {
+        std::size_t count = 0;
+        for (; next < returns.size() && count < kBlock; ++next) {
+            rays[count] = next;
+            count += all || returns[next].status == RayStatus::hit;
+        }
+        return count;
+    }
+
+    const ReturnLanes lanes_ = return_lanes();
 };
 
 struct LasRecord {
-    static constexpr Needs kNeeds = Needs::summary;
+    static constexpr Needs kNeeds = Needs::all;
     static constexpr std::string_view kExtension = ".las";
     static constexpr std::size_t kMostBytes = io::kLasPointBytes + kReturnFields.kBytes;
     static std::string header(const CloudLayout& layout, const CloudSummary& summary) {
@@ -78,7 +118,7 @@ struct LasRecord {
 
 /// What PLY and PCD share.
 struct TableRecord {
-    static constexpr Needs kNeeds = Needs::summary;
+    static constexpr Needs kNeeds = Needs::all;
     static constexpr std::size_t kMostBytes = kPlaceFields.kBytes + kReturnFields.kBytes;
     static std::vector<Field> fields() {
         constexpr auto kPlace = kPlaceFields.fields();

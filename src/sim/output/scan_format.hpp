@@ -8,7 +8,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace citysplat::sim {
 
@@ -27,8 +26,11 @@ class ScanFormat {
     virtual ~ScanFormat() = default;
     virtual std::string_view extension() const = 0;
     virtual std::string header(const CloudLayout& layout, const io::CloudSummary& summary) const = 0;
-    /// Appends the records of a scan to `out` and counts them in `summary`.
-    virtual void append(const Scan& scan, const CloudLayout& layout, std::vector<std::byte>& out,
+    /// No record is longer.
+    virtual std::size_t most_record_bytes() const = 0;
+    /// Puts the records of a scan at `at`, moves it behind them and counts them in `summary`. Requires room
+    /// for the longest record of every ray.
+    virtual void append(const Scan& scan, const CloudLayout& layout, std::byte*& at,
                         io::CloudSummary& summary) const = 0;
 };
 

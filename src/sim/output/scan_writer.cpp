@@ -3,8 +3,12 @@
 #include "core/error.hpp"
 #include "io/las/laslib.hpp"
 
+#include <tbb/task_arena.h>
+
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 
 namespace citysplat::sim {
 
@@ -45,10 +49,17 @@ RunManifest manifest_of(const ScanWriterOptions& options) {
     return manifest;
 }
 
+/// One writes as fast as several cores trace.
+unsigned writer_threads() {
+    return static_cast<unsigned>(std::clamp(tbb::this_task_arena::max_concurrency() / 8, 1, 4));
+}
+
 }  // namespace
 
 ScanWriter::ScanWriter(const ScanWriterOptions& options)
-    : options_(options), run_(options.directory, manifest_of(options), options.overwrite) {
+    : options_(options),
+      run_(options.directory, manifest_of(options), options.overwrite),
+      queue_({.threads = writer_threads()}) {
     layout_.keep_all = options.keep_all;
     layout_.crs = options.crs;
     layout_.sensor_frame =
@@ -85,17 +96,24 @@ void ScanWriter::write_file(const Part& part, const Scan& scan) {
     CloudLayout layout = layout_;
     if (!layout.sensor_frame) layout.offset_m = whole_metres(scan.world_from_sensor.translation);
     io::CloudSummary summary;
-    std::vector<std::byte> records;
-    part.format->append(scan, layout, records, summary);
-    OutputFile file(part.directory / (scan_name(scan.index) + std::string(part.format->extension())));
-    file.writer().text(part.format->header(layout, summary));
-    file.writer().write(records);
-    bytes_ += file.writer().position();
-    commit(file);
+    const std::size_t header_bytes = part.format->header(layout, summary).size();
+    FileQueue::Block block =
+        queue_.take(header_bytes + scan.returns.size() * part.format->most_record_bytes());
+    std::byte* end = block.data() + header_bytes;
+    part.format->append(scan, layout, end, summary);
+    const std::string header = part.format->header(layout, summary);
+    std::memcpy(block.data(), header.data(), header_bytes);
+    const auto bytes = static_cast<std::size_t>(end - block.data());
+    std::filesystem::path path =
+        part.directory / (scan_name(scan.index) + std::string(part.format->extension()));
+    if (!is_laz()) return queue_.put(std::move(path), std::move(block), bytes);
+    OutputFile file(path, OutputFile::Buffering::none);
+    file.writer().write(std::span(block.data(), bytes));
+    commit_laz(file);
+    laz_bytes_ += bytes;
 }
 
-void ScanWriter::commit(OutputFile& file) const {
-    if (!is_laz()) return file.commit();
+void ScanWriter::commit_laz(OutputFile& file) const {
     file.writer().flush();
     OutputFile laz(std::filesystem::path(file.path()).replace_extension(".laz"));
     io::compress_las(file.partial(), laz.partial());
@@ -115,17 +133,19 @@ void ScanWriter::conclude(const Scan& scan) {
         cloud_layout_->offset_m = whole_metres(scan.world_from_sensor.translation);
         cloud_->writer().text(cloud_format_->header(*cloud_layout_, cloud_summary_));
     }
-    std::vector<std::byte> records;
-    cloud_format_->append(scan, *cloud_layout_, records, cloud_summary_);
-    cloud_->writer().write(records);
+    cloud_records_.resize(scan.returns.size() * cloud_format_->most_record_bytes());
+    std::byte* end = cloud_records_.data();
+    cloud_format_->append(scan, *cloud_layout_, end, cloud_summary_);
+    cloud_->writer().write({cloud_records_.data(), end});
 }
 
 void ScanWriter::finish() {
+    queue_.finish();
     if (cloud_) {
         const std::string header =
             cloud_format_->header(cloud_layout_.value_or(CloudLayout{}), cloud_summary_);
         if (!header.empty()) cloud_->writer().patch(0, std::as_bytes(std::span(header)));
-        commit(*cloud_);
+        is_laz() ? commit_laz(*cloud_) : cloud_->commit();
     }
     if (calib_) calib_->commit();
     poses_->commit();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/output_file.hpp"
+#include "sim/output/file_queue.hpp"
 #include "sim/output/run_directory.hpp"
 #include "sim/output/scan_format.hpp"
 #include "sim/scan/scan_sink.hpp"
@@ -37,7 +38,9 @@ struct ScanWriterOptions {
 ///
 /// Every file appears when it is whole: those of scans one by one, the others in finish().
 ///
-/// Threads: as ScanSink says. Files of scans are written by the threads that made them.
+/// Threads: as ScanSink says. consume() makes the content of the files of a scan; a FileQueue writes them
+/// meanwhile, so that a failure may be thrown by a later call than the one whose file it concerns. Only LAZ
+/// is compressed and written by the caller: that is work for all threads.
 class ScanWriter final : public ScanSink {
   public:
     explicit ScanWriter(const ScanWriterOptions& options);
@@ -47,7 +50,8 @@ class ScanWriter final : public ScanSink {
     void conclude(const Scan& scan) override;
     /// Completes headers, poses and times.
     void finish() override;
-    std::uint64_t bytes() const { return bytes_; }
+    /// Of the files of scans that are written so far.
+    std::uint64_t bytes() const { return queue_.written_bytes() + laz_bytes_; }
 
   private:
     struct Part {
@@ -56,7 +60,7 @@ class ScanWriter final : public ScanSink {
     };
 
     void write_file(const Part& part, const Scan& scan);
-    void commit(OutputFile& file) const;
+    void commit_laz(OutputFile& file) const;
     bool is_laz() const { return options_.format == "laz"; }  ///< LAS first, then compressed
 
     ScanWriterOptions options_;
@@ -67,7 +71,9 @@ class ScanWriter final : public ScanSink {
     std::optional<OutputFile> cloud_, poses_, times_, calib_;
     std::optional<CloudLayout> cloud_layout_;
     io::CloudSummary cloud_summary_;
-    std::atomic<std::uint64_t> bytes_{0};
+    std::vector<std::byte> cloud_records_;  ///< memory that is used again
+    std::atomic<std::uint64_t> laz_bytes_{0};
+    FileQueue queue_;
 };
 
 }  // namespace citysplat::sim

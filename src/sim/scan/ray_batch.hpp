@@ -1,7 +1,9 @@
 #pragma once
 
+#include "sim/scan/return_lanes.hpp"
 #include "sim/scan/scan_hd.hpp"
 
+#include <array>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -23,14 +25,26 @@ class RayBatch {
     /// Puts the return of each ray in its place among `returns` of the scan. `hits` count if the model's
     /// depth is 1, otherwise `lists`.
     void make_returns(const ScanView& scan, std::span<const trace::Hit> hits,
-                      std::span<const trace::HitList> lists, std::span<Return> returns) const;
+                      std::span<const trace::HitList> lists, std::span<Return> returns);
 
   private:
+    /// echo_at(i) is the echo of ray i.
+    template <class EchoAt>
+    void put_returns(const ScanView& scan, std::span<Return> returns, const EchoAt& echo_at);
+
+    struct EchoOfRay {
+        std::size_t ray;
+        Echo echo;
+    };
+
     std::vector<Firing> made_;  ///< firings of a formula
     std::span<const Firing> firings_;
     std::vector<trace::Ray> rays_;
     std::vector<trace::Hit> hits_;
     std::vector<trace::HitList> lists_;
+    const ReturnLanes lanes_ = return_lanes();
+    EchoColumns columns_;
+    std::array<EchoOfRay, EchoColumns::kMost> echoes_;
 };
 
 }  // namespace citysplat::sim

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/math/math_hd.hpp"
 #include "core/math/vec_hd.hpp"
 #include "model/splat_hd.hpp"
 #include "sim/sensor/firing_hd.hpp"
@@ -44,6 +45,11 @@ static_assert(sizeof(Return) == 72);
 inline constexpr std::size_t kDigestedBytes = 64;
 static_assert(offsetof(Return, recorded_intensity) == kDigestedBytes);
 
+/// Angle to the normal, in degrees. Requires a cosine from 0 to 1.
+CITYSPLAT_HD inline float incidence_deg(float cosine) {
+    return static_cast<float>(exact::acos(static_cast<double>(cosine)) * exact::kDegreesPerRad);
+}
+
 /// How a sensor makes returns of hits: one for a whole run.
 struct ReturnModel {
     RangeError error;
@@ -74,42 +80,65 @@ CITYSPLAT_HD inline Echo echo_of(const trace::Hit* hits, std::uint32_t count, fl
     return {hits, trace::weighted_range(hits, n), n};
 }
 
-/// `scan` is the scan's scan_key().
-CITYSPLAT_HD inline Return return_of(const ReturnModel& model, std::uint64_t scan, const Firing& firing,
-                                     const trace::Ray& ray, const Echo& echo) {
+/// A pulse on its way: whose it is, and where it goes.
+struct Pulse {
+    const ReturnModel& model;
+    std::uint64_t scan;  ///< the scan's scan_key()
+    const Firing& firing;
+    const trace::Ray& ray;
+};
+
+/// What takes arithmetic to find out of an echo.
+struct Measurement {
+    Vec3f normal;
+    float cosine;
+    double range_m;
+};
+/// Requires an echo that exists. sim/scan/return_lanes.hpp does it for many pulses at a time.
+CITYSPLAT_HD inline Measurement measurement_of(const Pulse& pulse, const Echo& echo) {
+    const Vec3f normal = unpack_normal(echo.first->normal);
+    const float along = dot(normal, pulse.ray.direction), steepness = std::fabs(along);
+    Measurement m{along > 0 ? -normal : normal, steepness > 1 ? 1 : steepness, echo.range_m};
+    if (pulse.model.noise)
+        m.range_m = measured_range(m.range_m, pulse.model.error, pulse.scan, pulse.firing.ray);
+    return m;
+}
+
+/// Of a pulse that met nothing.
+CITYSPLAT_HD inline Return empty_return(const Firing& firing, const trace::Ray& ray) {
     Return r{};
     r.time_s = firing.time_s;
     r.beam = static_cast<std::uint16_t>(firing.beam);
     r.recorded_range_m = r.recorded_incidence = kUnknownByte;
-    const Vec3d direction = vec_cast<double>(ray.direction);
-    if (!echo.first) {
-        r.range_m = ray.t_max;
-        r.position = ray.origin + direction * static_cast<double>(ray.t_max);
-        return r;
-    }
-    const trace::Hit& hit = *echo.first;
-    r.splat_id = hit.splat_id;
-    const Vec3f normal = unpack_normal(hit.normal);
-    const float along = dot(normal, ray.direction), steepness = std::fabs(along);
-    r.normal = along > 0 ? -normal : normal;
-    r.cosine = steepness > 1 ? 1 : steepness;
-    r.label = hit.label;
-    r.recorded_intensity = hit.intensity;
-    r.recorded_range_m = hit.acquired_range_m;
-    r.recorded_incidence = hit.acquired_incidence;
-    r.hits = static_cast<std::uint8_t>(echo.hits);
-    r.status = RayStatus::hit;
-    const double cosine = static_cast<double>(r.cosine);
-    r.intensity = measured_intensity(hit, cosine, model.intensity);
-    double range_m = echo.range_m;
-    if (model.noise) {
-        if (is_dropped(cosine, model.drop_probability, model.min_cosine, scan, firing.ray))
-            r.status = RayStatus::dropped;
-        range_m = measured_range(range_m, model.error, scan, firing.ray);
-    }
-    r.range_m = static_cast<float>(range_m);
-    r.position = ray.origin + direction * range_m;
+    r.range_m = ray.t_max;
+    r.position = ray.origin + vec_cast<double>(ray.direction) * static_cast<double>(ray.t_max);
     return r;
+}
+
+CITYSPLAT_HD inline Return return_of(const Pulse& pulse, const Echo& echo, const Measurement& measured) {
+    const ReturnModel& model = pulse.model;
+    const double cosine = static_cast<double>(measured.cosine);
+    const bool dropped = model.noise && is_dropped(cosine, model.drop_probability, model.min_cosine,
+                                                   pulse.scan, pulse.firing.ray);
+    return {pulse.ray.origin + vec_cast<double>(pulse.ray.direction) * measured.range_m,
+            static_cast<float>(measured.range_m),
+            pulse.firing.time_s,
+            measured.normal,
+            measured.cosine,
+            echo.first->splat_id,
+            static_cast<std::uint16_t>(pulse.firing.beam),
+            echo.first->label,
+            measured_intensity(*echo.first, cosine, model.intensity),
+            static_cast<std::uint8_t>(echo.hits),
+            dropped ? RayStatus::dropped : RayStatus::hit,
+            echo.first->intensity,
+            echo.first->acquired_range_m,
+            echo.first->acquired_incidence,
+            0};
+}
+CITYSPLAT_HD inline Return return_of(const Pulse& pulse, const Echo& echo) {
+    if (!echo.first) return empty_return(pulse.firing, pulse.ray);
+    return return_of(pulse, echo, measurement_of(pulse, echo));
 }
 
 }  // namespace citysplat::sim
