@@ -1,34 +1,23 @@
 #include "sim/recorded/beams.hpp"
 
 #include "core/math/math_hd.hpp"
+#include "sim/recorded/angles.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 namespace citysplat::sim {
 
 namespace {
 
-constexpr double kDegree = exact::kRadPerDegree;
-
-/// An angle in (−π, π].
-double wrapped(double rad) { return rad - 2 * exact::kPi * std::ceil(rad / (2 * exact::kPi) - 0.5); }
-/// An angle in [0, 2π).
-double turned(double rad) { return rad - 2 * exact::kPi * std::floor(rad / (2 * exact::kPi)); }
-
-double median_of(std::vector<double>& values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
-
 // ---- Sweeps that are stored ring by ring.
 
 /// Neighbours of a ring differ by less than this in elevation, typically, and beams by more.
-constexpr double kSameRing_rad = 0.05 * kDegree;
+constexpr double kSameRing_rad = 0.05 * kDegree_rad;
 /// At the seam of a turn the azimuth may step back by up to this much.
-constexpr double kSeam_rad = 5 * kDegree;
+constexpr double kSeam_rad = 5 * kDegree_rad;
 
 struct Turns {
     std::vector<std::uint16_t> of_ray;
@@ -57,7 +46,7 @@ std::optional<Turns> find_turns(std::span<const RecordedRay> returns) {
     for (const RecordedRay& r : returns) {
         const double at = place(r);
         if (at - last < -kSeam_rad) ++turn;
-        if (at - last > 2 * exact::kPi - kSeam_rad && turn > 0) --turn;
+        if (at - last > kTurn_rad - kSeam_rad && turn > 0) --turn;
         last = at;
         if (turn >= kMostBeams) return std::nullopt;
         if (turn >= counts.size()) counts.resize(turn + 1), turns.elevation_rad.resize(turn + 1);
@@ -80,7 +69,7 @@ std::optional<Turns> find_turns(std::span<const RecordedRay> returns) {
 /// are none. A sweep may lack beams that returned nothing.
 std::vector<std::uint16_t> match_turns(const std::vector<double>& turns, const std::vector<double>& beams) {
     const std::size_t n = turns.size(), m = beams.size();
-    constexpr double kNoMatch_rad = 2 * kDegree;
+    constexpr double kNoMatch_rad = 2 * kDegree_rad;
     // best[t][b]: cost of the first t turns with the first b beams.
     std::vector<std::vector<double>> best(n + 1, std::vector<double>(m + 1, 0));
     for (std::size_t t = 1; t <= n; ++t)
@@ -157,7 +146,7 @@ class Histogram {
 /// Searched on grids that become finer.
 Tilt sharpest_tilt(std::span<const RecordedRay> returns) {
     const std::vector<Sighting> sightings = sightings_of(returns, 16384);
-    Histogram histogram(0.02 * kDegree);
+    Histogram histogram(0.02 * kDegree_rad);
     const auto sharpness = [&](const Tilt& tilt) {
         histogram.clear();
         for (const Sighting& s : sightings) histogram.add(s.elevation_rad - tilt.of(s.cosine, s.sine));
@@ -165,7 +154,7 @@ Tilt sharpest_tilt(std::span<const RecordedRay> returns) {
     };
     Tilt best;
     double most = sharpness(best);
-    for (const double step : {0.1 * kDegree, 0.025 * kDegree, 0.00625 * kDegree}) {
+    for (const double step : {0.1 * kDegree_rad, 0.025 * kDegree_rad, 0.00625 * kDegree_rad}) {
         const Tilt centre = best;
         for (int i = -4; i <= 4; ++i)
             for (int j = -4; j <= 4; ++j) {
@@ -190,8 +179,14 @@ std::vector<double> untilted(std::span<const RecordedRay> returns) {
 /// Two peaks of a histogram are two beams when it falls below this share of the lower one between them.
 constexpr double kValley = 0.15;
 
-/// Means of the peaks of a histogram smoothed over ±`smooth` bins that have at least `least` counts.
-std::vector<double> peaks_of(const Histogram& histogram, std::size_t smooth, std::uint64_t least) {
+/// A peak of a histogram.
+struct Peak {
+    double mean_rad;
+    std::uint64_t count;
+};
+
+/// The peaks of a histogram smoothed over ±`smooth` bins that have at least `least` counts.
+std::vector<Peak> peaks_of(const Histogram& histogram, std::size_t smooth, std::uint64_t least) {
     const std::vector<std::uint64_t>& counts = histogram.counts();
     const std::size_t n = counts.size();
     std::vector<double> smoothed(n, 0);
@@ -200,35 +195,71 @@ std::vector<double> peaks_of(const Histogram& histogram, std::size_t smooth, std
             const std::size_t apart = i > j ? i - j : j - i;
             smoothed[i] += static_cast<double>(counts[j] * (smooth + 1 - apart));
         }
-    struct Peak {
+    struct Rise {
         double height;
         std::size_t begin;  ///< the bin of the valley before it
     };
-    std::vector<Peak> peaks;
+    std::vector<Rise> rises;
     double valley = 0;
     std::size_t valley_at = 0;
     for (std::size_t i = 1; i + 1 < n; ++i) {
         if (smoothed[i] < valley) valley = smoothed[i], valley_at = i;
         if (!(smoothed[i] > smoothed[i - 1] && smoothed[i] >= smoothed[i + 1])) continue;
-        if (peaks.empty() || valley <= kValley * std::min(peaks.back().height, smoothed[i]))
-            peaks.push_back({smoothed[i], peaks.empty() ? 0 : valley_at});
+        if (rises.empty() || valley <= kValley * std::min(rises.back().height, smoothed[i]))
+            rises.push_back({smoothed[i], rises.empty() ? 0 : valley_at});
         else
-            peaks.back().height = std::max(peaks.back().height, smoothed[i]);
+            rises.back().height = std::max(rises.back().height, smoothed[i]);
         valley = smoothed[i];
         valley_at = i;
     }
-    std::vector<double> means;
-    for (std::size_t p = 0; p < peaks.size(); ++p) {
-        const std::size_t end = p + 1 < peaks.size() ? peaks[p + 1].begin : n;
+    std::vector<Peak> peaks;
+    for (std::size_t p = 0; p < rises.size(); ++p) {
+        const std::size_t end = p + 1 < rises.size() ? rises[p + 1].begin : n;
         std::uint64_t count = 0;
         double sum = 0;
-        for (std::size_t i = peaks[p].begin; i < end; ++i) {
+        for (std::size_t i = rises[p].begin; i < end; ++i) {
             count += counts[i];
             sum += static_cast<double>(counts[i]) * histogram.middle_rad(i);
         }
-        if (count >= least) means.push_back(sum / static_cast<double>(count));
+        if (count >= least) peaks.push_back({sum / static_cast<double>(count), count});
     }
-    return means;
+    return peaks;
+}
+
+/// Is peak `i` a side lobe of one that is at least half as high again? It is nearer to that one than a third
+/// of the distance from there to the next peak that is no lower than itself: behind it, or else on the other
+/// side.
+bool is_side_lobe(const std::vector<Peak>& peaks, std::size_t i) {
+    constexpr double kNear = 0.35;
+    const auto size = static_cast<std::ptrdiff_t>(peaks.size());
+    const auto at = [&](std::ptrdiff_t k) { return peaks[static_cast<std::size_t>(k)]; };
+    const auto next = [&](std::ptrdiff_t from, std::ptrdiff_t step, std::uint64_t least) {
+        for (from += step; from >= 0 && from < size && at(from).count < least;) from += step;
+        return from >= 0 && from < size ? from : -1;
+    };
+    const auto self = static_cast<std::ptrdiff_t>(i);
+    for (const std::ptrdiff_t side : {-1, 1}) {
+        const std::ptrdiff_t higher = next(self, side, peaks[i].count * 3 / 2);
+        if (higher < 0) continue;
+        std::ptrdiff_t other = next(self, -side, peaks[i].count);
+        if (other < 0) other = next(higher, side, peaks[i].count);
+        if (other >= 0 && std::fabs(at(higher).mean_rad - peaks[i].mean_rad) <
+                              kNear * std::fabs(at(higher).mean_rad - at(other).mean_rad))
+            return true;
+    }
+    return false;
+}
+
+/// Near returns are seen under other elevations when the position of the sensor is off by a centimetre.
+void remove_side_lobes(std::vector<Peak>& peaks) {
+    for (std::size_t i = 0; i < peaks.size();) {
+        if (is_side_lobe(peaks, i)) {
+            peaks.erase(peaks.begin() + static_cast<std::ptrdiff_t>(i));
+            i = 0;
+        } else {
+            ++i;
+        }
+    }
 }
 
 /// Index of the element of an ascending list that is nearest to `v`. Requires one.
@@ -249,29 +280,79 @@ double spacing_at(const std::vector<double>& ascending, std::size_t i) {
 }
 
 /// A return farther than this from the elevation of every beam is of none.
-constexpr double kFarFromBeam_rad = 1 * kDegree;
+constexpr double kFarFromBeam_rad = 1 * kDegree_rad;
 
 std::optional<BeamTable> beams_by_elevation(std::span<const RecordedRay> returns) {
     const std::vector<double> elevations = untilted(returns);
     const std::uint64_t least = std::max<std::uint64_t>(8, returns.size() / 5000);
-    Histogram histogram(0.01 * kDegree);
+    Histogram histogram(0.01 * kDegree_rad);
     for (const double e : elevations) histogram.add(e);
-    std::vector<double> beams = peaks_of(histogram, 2, least);
+    std::vector<Peak> peaks = peaks_of(histogram, 2, least);
+    std::vector<double> known;
+    for (const Peak& peak : peaks) known.push_back(peak.mean_rad);
     // Beams of few returns, which look at the sky, are scattered over many bins.
-    constexpr double kSparse_rad = 0.25 * kDegree;
+    constexpr double kSparse_rad = 0.25 * kDegree_rad;
     histogram.clear();
     for (const double e : elevations)
-        if (beams.empty() || std::fabs(e - beams[nearest_of(beams, e)]) > kSparse_rad) histogram.add(e);
-    for (const double sparse : peaks_of(histogram, 10, least)) beams.push_back(sparse);
-    std::sort(beams.begin(), beams.end(), std::greater<>());
+        if (known.empty() || std::fabs(e - known[nearest_of(known, e)]) > kSparse_rad) histogram.add(e);
+    for (const Peak& sparse : peaks_of(histogram, 10, least)) peaks.push_back(sparse);
+    std::sort(peaks.begin(), peaks.end(),
+              [](const Peak& a, const Peak& b) { return a.mean_rad < b.mean_rad; });
+    std::vector<double> beams;
+    remove_side_lobes(peaks);
+    for (const Peak& peak : peaks) beams.push_back(peak.mean_rad);
+    std::reverse(beams.begin(), beams.end());
     if (beams.size() < kLeastBeams || beams.size() > kMostBeams) return std::nullopt;
-    return BeamTable{beams};
+    return BeamTable{beams, {}};
+}
+
+// ---- Sweeps whose points say their beam.
+
+BeamTable numbered_table(const std::map<std::uint16_t, double>& elevation_of_number) {
+    std::vector<std::pair<double, std::uint16_t>> beams;
+    for (const auto& [number, elevation_rad] : elevation_of_number) beams.emplace_back(elevation_rad, number);
+    std::sort(beams.begin(), beams.end(), std::greater<>());
+    BeamTable table;
+    for (const auto& [elevation_rad, number] : beams) {
+        table.elevation_rad.push_back(elevation_rad);
+        table.number.push_back(number);
+    }
+    return table;
+}
+
+/// Nothing when they do not.
+std::optional<BeamTable> beams_by_number(std::span<const RecordedRay> returns) {
+    struct Sum {
+        double elevation_rad = 0;
+        std::uint64_t count = 0;
+    };
+    std::map<std::uint16_t, Sum> sums;
+    for (const RecordedRay& r : returns) {
+        if (r.beam == RecordedRay::kNoBeam) continue;
+        sums[r.beam].elevation_rad += r.elevation_rad;
+        ++sums[r.beam].count;
+    }
+    if (sums.empty() || sums.size() > kMostBeams) return std::nullopt;
+    std::map<std::uint16_t, double> elevations;
+    for (const auto& [number, sum] : sums)
+        elevations[number] = sum.elevation_rad / static_cast<double>(sum.count);
+    return numbered_table(elevations);
+}
+
+/// All numbers that occur, each with the elevation of the first table that has it.
+BeamTable merged_by_number(std::span<const BeamTable> tables) {
+    std::map<std::uint16_t, double> elevations;
+    for (const BeamTable& table : tables)
+        for (std::size_t b = 0; b < table.number.size(); ++b)
+            elevations.emplace(table.number[b], table.elevation_rad[b]);
+    return numbered_table(elevations);
 }
 
 }  // namespace
 
 std::optional<BeamTable> find_beams(std::span<const RecordedRay> returns) {
-    if (auto turns = find_turns(returns)) return BeamTable{std::move(turns->elevation_rad)};
+    if (auto numbered = beams_by_number(returns)) return numbered;
+    if (auto turns = find_turns(returns)) return BeamTable{std::move(turns->elevation_rad), {}};
     return beams_by_elevation(returns);
 }
 
@@ -280,6 +361,7 @@ BeamTable merged(std::span<const BeamTable> tables) {
     for (const BeamTable& table : tables)
         if (!largest || table.size() > largest->size()) largest = &table;
     if (!largest) return {};
+    if (!largest->number.empty()) return merged_by_number(tables);
     std::vector<double> ascending(largest->elevation_rad.rbegin(), largest->elevation_rad.rend());
     // A beam that is missing leaves a gap of twice the spacing; one that is known is found near itself.
     constexpr double kInGap = 0.4;
@@ -293,10 +375,22 @@ BeamTable merged(std::span<const BeamTable> tables) {
             if (std::fabs(e - ascending[near]) > kInGap * gap && ascending.size() < kMostBeams)
                 ascending.insert(ascending.begin() + static_cast<std::ptrdiff_t>(after), e);
         }
-    return {{ascending.rbegin(), ascending.rend()}};
+    return {{ascending.rbegin(), ascending.rend()}, {}};
 }
 
-void assign_beams(const BeamTable& table, std::span<RecordedRay> returns) {
+void assign_beams(const BeamTable& table, std::span<RecordedRay> rays, std::size_t return_count) {
+    if (!table.number.empty()) {
+        std::map<std::uint16_t, std::uint16_t> index_of;
+        for (std::size_t b = 0; b < table.size(); ++b)
+            index_of[table.number[b]] = static_cast<std::uint16_t>(b);
+        for (RecordedRay& ray : rays) {
+            const auto found = index_of.find(ray.beam);
+            ray.beam = found == index_of.end() ? RecordedRay::kNoBeam : found->second;
+        }
+        return;
+    }
+    for (RecordedRay& ray : rays) ray.beam = RecordedRay::kNoBeam;
+    const std::span<RecordedRay> returns = rays.first(return_count);
     if (const auto turns = find_turns(returns)) {
         const std::vector<std::uint16_t> beam_of = match_turns(turns->elevation_rad, table.elevation_rad);
         for (std::size_t i = 0; i < returns.size(); ++i) returns[i].beam = beam_of[turns->of_ray[i]];

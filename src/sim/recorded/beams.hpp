@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-/// Which laser of a rotating sensor fired a recorded ray, where the file does not say. Sweeps are stored in
+/// Which laser of a rotating sensor fired a recorded ray. Where the file does not say, sweeps are stored in
 /// one of two ways:
 ///
 /// - Ring by ring: the azimuth runs through one turn for each beam (KITTI). The turns are the beams. This
@@ -23,6 +23,8 @@ namespace citysplat::sim {
 /// The lasers of a sensor.
 struct BeamTable {
     std::vector<double> elevation_rad;  ///< mean of each beam, highest first; empty: not known
+    /// What the files call them ("ring"); empty where they do not say.
+    std::vector<std::uint16_t> number;
 
     std::size_t size() const { return elevation_rad.size(); }
 };
@@ -30,14 +32,16 @@ struct BeamTable {
 /// Sensors have at least and at most so many beams; what looks like more or less is not a rotating sensor.
 inline constexpr std::size_t kLeastBeams = 4, kMostBeams = 256;
 
-/// The beams of one sweep, from its returns alone. Nothing when it shows no clear beams.
+/// The beams of one sweep, from its returns alone, whose `beam` is the number in the file. Nothing when it
+/// shows no clear beams.
 std::optional<BeamTable> find_beams(std::span<const RecordedRay> returns);
 
 /// The beams of all tables together, which are those of different sweeps of one sensor: a beam that returns
 /// nothing in one may return something in another.
 BeamTable merged(std::span<const BeamTable> tables);
 
-/// Sets RecordedRay::beam of the returns of a sweep; a ray that fits no beam keeps kNoBeam.
-void assign_beams(const BeamTable& table, std::span<RecordedRay> returns);
+/// Makes RecordedRay::beam of the rays of a sweep, which is the number in the file or kNoBeam, an index of
+/// the table. A ray that fits no beam gets kNoBeam. The first `returns` of the rays came back.
+void assign_beams(const BeamTable& table, std::span<RecordedRay> rays, std::size_t returns);
 
 }  // namespace citysplat::sim

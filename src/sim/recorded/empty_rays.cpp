@@ -1,6 +1,7 @@
 #include "sim/recorded/empty_rays.hpp"
 
 #include "core/math/math_hd.hpp"
+#include "sim/recorded/angles.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,32 +11,35 @@ namespace citysplat::sim {
 
 namespace {
 
-constexpr double kTurn_rad = 2 * exact::kPi;
-constexpr double kDegree = exact::kRadPerDegree;
-
-double wrapped(double rad) { return rad - kTurn_rad * std::ceil(rad / kTurn_rad - 0.5); }
-double turned(double rad) { return rad - kTurn_rad * std::floor(rad / kTurn_rad); }
-
-/// Where the returns of a sweep lie along it: the azimuth, counted on over the seam where a sweep is more
-/// than a turn.
+/// Where the returns of a sweep lie along it. A place is an azimuth, counted on over the seam where a sweep
+/// is more than a turn. Beams may look ahead of the head or behind it; `begin` and `end` are places of the
+/// head.
 struct Sweep {
-    std::vector<double> place;          ///< of each return, radians
-    std::vector<double> of_head;        ///< of the head when it was fired; only for sweeps in firing order
-    double zero_azimuth_rad = 0;        ///< the azimuth of place 0
-    double begin = 0, end = kTurn_rad;  ///< what it covers
-    bool closed = false;                ///< the end is the beginning: a turn without a gap
+    std::vector<double> place;    ///< of each return, radians
+    std::vector<double> of_head;  ///< of the head when it was fired, or little behind; only in firing order
+    std::vector<double> ahead;    ///< of each beam: of the head, or of what is little behind it
+    double zero_azimuth_rad = 0;  ///< the azimuth of place 0
+    double begin = 0, end = kTurn_rad;
+    bool closed = false;  ///< the end is the beginning: a turn without a gap
     double time_begin_s = 0, time_end_s = 0;
 
-    double time_at(double at) const {
-        const double share = end > begin ? std::clamp((at - begin) / (end - begin), 0.0, 1.0) : 0;
+    double time_at(double head) const {
+        const double share = end > begin ? std::clamp((head - begin) / (end - begin), 0.0, 1.0) : 0;
         return time_begin_s + share * (time_end_s - time_begin_s);
+    }
+    /// Of a ray of which only azimuth and time are known.
+    double place_of(const RecordedRay& ray) const {
+        const double turn = turned(ray.azimuth_rad - zero_azimuth_rad);
+        if (of_head.empty() || time_end_s == time_begin_s) return turn;
+        const double near = begin + (ray.time_s - time_begin_s) / (time_end_s - time_begin_s) * (end - begin);
+        return near + wrapped(turn - near);
     }
 };
 
 /// The sweep of returns in the order in which they were fired: the azimuth of the head moves slowly from one
 /// to the next, whatever the beams are offset by. Nothing when they are in another order.
 std::optional<Sweep> in_firing_order(std::span<const RecordedRay> returns) {
-    constexpr double kNearHead_rad = 30 * kDegree;
+    constexpr double kNearHead_rad = 30 * kDegree_rad;
     constexpr double kFollow = 0.05;
     constexpr std::size_t kMostAstray = 20;  // one in so many
     Sweep sweep;
@@ -54,14 +58,12 @@ std::optional<Sweep> in_firing_order(std::span<const RecordedRay> returns) {
     const double turned_rad = *most - *least;
     if (astray * kMostAstray > returns.size() || turned_rad < 0.1 || turned_rad > 1.5 * kTurn_rad)
         return std::nullopt;
-    sweep.begin = *least;
-    sweep.end = *most;
     return sweep;
 }
 
 /// The sweep of returns in any order: from one side of the widest gap to the other, or closed.
 Sweep in_any_order(std::span<const RecordedRay> returns) {
-    constexpr double kSeam_rad = 5 * kDegree;
+    constexpr double kSeam_rad = 5 * kDegree_rad;
     std::vector<double> azimuths;
     for (const RecordedRay& r : returns) azimuths.push_back(turned(r.azimuth_rad));
     std::sort(azimuths.begin(), azimuths.end());
@@ -77,29 +79,6 @@ Sweep in_any_order(std::span<const RecordedRay> returns) {
     return sweep;
 }
 
-/// Times at both ends, from the returns: the head turns evenly.
-void set_times(Sweep& sweep, std::span<const RecordedRay> returns) {
-    // A straight line through the means of the first and the last quarter.
-    const double quarter = (sweep.end - sweep.begin) / 4;
-    double place[2]{}, time[2]{};
-    std::uint64_t count[2]{};
-    const double t0 = returns[0].time_s;
-    for (std::size_t i = 0; i < returns.size(); ++i) {
-        const bool last = sweep.place[i] > sweep.end - quarter;
-        if (!last && sweep.place[i] > sweep.begin + quarter) continue;
-        place[last] += sweep.place[i];
-        time[last] += returns[i].time_s - t0;
-        ++count[last];
-    }
-    sweep.time_begin_s = sweep.time_end_s = t0;
-    if (count[0] == 0 || count[1] == 0) return;
-    for (int k = 0; k < 2; ++k)
-        place[k] /= static_cast<double>(count[k]), time[k] /= static_cast<double>(count[k]);
-    const double s_per_rad = (time[1] - time[0]) / (place[1] - place[0]);
-    sweep.time_begin_s = t0 + time[0] + s_per_rad * (sweep.begin - place[0]);
-    sweep.time_end_s = t0 + time[0] + s_per_rad * (sweep.end - place[0]);
-}
-
 /// The returns of one beam by place.
 using BeamReturns = std::vector<std::pair<double, std::uint32_t>>;
 
@@ -113,13 +92,62 @@ std::vector<BeamReturns> by_beam(const Sweep& sweep, std::span<const RecordedRay
     return lists;
 }
 
+/// What the beams are ahead of the head by. Those of few returns are as the others are.
+void measure_beams_ahead(Sweep& sweep, const std::vector<BeamReturns>& lists) {
+    constexpr std::size_t kEnough = 8;
+    sweep.ahead.assign(lists.size(), 0);
+    if (sweep.of_head.empty()) return;
+    std::vector<double> known;
+    for (std::size_t b = 0; b < lists.size(); ++b) {
+        if (lists[b].size() < kEnough) continue;
+        std::vector<double> ahead;
+        for (const auto& [place, index] : lists[b]) ahead.push_back(place - sweep.of_head[index]);
+        sweep.ahead[b] = median_of(ahead);
+        known.push_back(sweep.ahead[b]);
+    }
+    if (known.empty()) return;
+    const double usual = median_of(known);
+    for (std::size_t b = 0; b < lists.size(); ++b)
+        if (lists[b].size() < kEnough) sweep.ahead[b] = usual;
+}
+
+/// Beginning and end of a sweep in firing order, and the times there: the head turns evenly.
+void measure_ends(Sweep& sweep, std::span<const RecordedRay> returns) {
+    std::vector<std::pair<double, double>> heads;  // place of the head, time
+    const double time_s = returns[0].time_s;
+    for (std::size_t i = 0; i < returns.size(); ++i)
+        if (returns[i].beam < sweep.ahead.size())
+            heads.emplace_back(sweep.place[i] - sweep.ahead[returns[i].beam], returns[i].time_s - time_s);
+    sweep.time_begin_s = sweep.time_end_s = time_s;
+    if (heads.empty()) return;
+    std::sort(heads.begin(), heads.end());
+    const std::size_t n = heads.size(), stray = n / 2000, quarter = (n + 3) / 4;
+    if (!sweep.of_head.empty()) {
+        sweep.begin = heads[stray].first;
+        sweep.end = heads[n - 1 - stray].first;
+    }
+    // A straight line through the means of the first and the last quarter.
+    const auto mean = [&](std::size_t first) {
+        std::pair<double, double> sum{0, 0};
+        for (std::size_t i = first; i < first + quarter; ++i)
+            sum.first += heads[i].first, sum.second += heads[i].second;
+        return std::pair{sum.first / static_cast<double>(quarter), sum.second / static_cast<double>(quarter)};
+    };
+    const auto [place_a, time_a] = mean(0);
+    const auto [place_b, time_b] = mean(n - quarter);
+    if (!(place_b > place_a)) return;
+    const double s_per_rad = (time_b - time_a) / (place_b - place_a);
+    sweep.time_begin_s = time_s + time_a + s_per_rad * (sweep.begin - place_a);
+    sweep.time_end_s = time_s + time_a + s_per_rad * (sweep.end - place_a);
+}
+
 /// The azimuth step: the mean of the gaps below kWidestStep medians. Double returns of one pulse are no gaps.
 /// 0 when there are no neighbours.
 struct Step {
     double median = 0, mean = 0;
 };
 Step measured_step(const std::vector<BeamReturns>& lists) {
-    constexpr double kSamePulse_rad = 0.01 * kDegree;
+    constexpr double kSamePulse_rad = 0.01 * kDegree_rad;
     std::vector<double> gaps;
     for (const BeamReturns& list : lists)
         for (std::size_t i = 1; i < list.size(); ++i)
@@ -132,17 +160,6 @@ Step measured_step(const std::vector<BeamReturns>& lists) {
     for (; n < gaps.size() && gaps[n] <= kWidestStep * step.median; ++n) step.mean += gaps[n];
     step.mean /= static_cast<double>(n);
     return step;
-}
-
-/// How far the returns of a beam are ahead of the head.
-double beam_offset(const Sweep& sweep, const BeamReturns& list) {
-    constexpr std::size_t kEnough = 8;
-    if (sweep.of_head.empty() || list.size() < kEnough) return 0;
-    std::vector<double> offsets;
-    for (const auto& [place, index] : list) offsets.push_back(place - sweep.of_head[index]);
-    const auto middle = offsets.begin() + static_cast<std::ptrdiff_t>(offsets.size() / 2);
-    std::nth_element(offsets.begin(), middle, offsets.end());
-    return *middle;
 }
 
 /// What a gap lies between: a return, or the end of the sweep.
@@ -173,7 +190,7 @@ class GapFiller {
             return fill_between(last, first, beam);
         }
         // One step outside, so that the first ray may be at the very beginning.
-        const double ahead = beam_offset(sweep_, list);
+        const double ahead = sweep_.ahead[beam];
         GapEnd before = first, after = last;
         before.place = sweep_.begin + ahead - step_.mean;
         after.place = sweep_.end + ahead + (sweep_.closed ? 0 : step_.mean);
@@ -194,7 +211,7 @@ class GapFiller {
             RecordedRay ray;
             places_.push_back(a.place + share * gap);
             ray.beam = beam;
-            ray.time_s = sweep_.time_at(places_.back());
+            ray.time_s = sweep_.time_at(places_.back() - sweep_.ahead[beam]);
             ray.origin = a.origin + share * (b.origin - a.origin);
             ray.azimuth_rad = wrapped(places_.back() + sweep_.zero_azimuth_rad);
             ray.elevation_rad = a.elevation_rad + share * (b.elevation_rad - a.elevation_rad);
@@ -215,27 +232,33 @@ class GapFiller {
 }  // namespace
 
 void add_empty_rays(const BeamTable& table, const SensorRotation& rotation, RecordedScan& scan) {
-    const std::span<const RecordedRay> returns(scan.rays);
-    if (returns.empty()) return;
+    if (scan.returns == 0) return;
+    const auto returns = std::span<const RecordedRay>(scan.rays).first(scan.returns);
     auto ordered = in_firing_order(returns);
     Sweep sweep = ordered ? std::move(*ordered) : in_any_order(returns);
-    set_times(sweep, returns);
     const std::vector<BeamReturns> lists = by_beam(sweep, returns, table.size());
+    measure_beams_ahead(sweep, lists);
+    measure_ends(sweep, returns);
     const Step step = measured_step(lists);
     if (step.mean == 0) return;
-    GapFiller filler(sweep, step, rotation, scan);
-    for (std::size_t b = 0; b < lists.size(); ++b)
-        filler.fill(lists[b], static_cast<std::uint16_t>(b), table.elevation_rad[b]);
+    std::vector<double>& places = sweep.place;
+    if (scan.rays.size() > scan.returns) {
+        for (std::size_t i = scan.returns; i < scan.rays.size(); ++i)
+            places.push_back(sweep.place_of(scan.rays[i]));
+    } else {
+        GapFiller filler(sweep, step, rotation, scan);
+        for (std::size_t b = 0; b < lists.size(); ++b)
+            filler.fill(lists[b], static_cast<std::uint16_t>(b), table.elevation_rad[b]);
+        places.insert(places.end(), filler.places().begin(), filler.places().end());
+    }
+    const auto [first, last] = std::minmax_element(places.begin(), places.end());
     scan.beams = table.size();
     scan.azimuth_step_rad = step.mean;
-    scan.columns = static_cast<std::size_t>((sweep.end - sweep.begin) / step.mean) + 1;
-    const auto column_at = [&](double place) {
-        const double at = std::floor((place - sweep.begin) / step.mean);
-        return static_cast<std::uint32_t>(std::clamp(at, 0.0, static_cast<double>(scan.columns - 1)));
+    const auto column_of = [&](double place) {
+        return static_cast<std::uint32_t>(std::floor((place - *first) / step.mean));
     };
-    for (std::size_t i = 0; i < scan.rays.size(); ++i)
-        scan.rays[i].column =
-            column_at(i < scan.returns ? sweep.place[i] : filler.places()[i - scan.returns]);
+    scan.columns = column_of(*last) + 1;
+    for (std::size_t i = 0; i < scan.rays.size(); ++i) scan.rays[i].column = column_of(places[i]);
 }
 
 }  // namespace citysplat::sim

@@ -30,6 +30,8 @@ void append(PointBatch& to, const PointBatch& more) {
     add(to.label, more.label);
     add(to.sensor, more.sensor);
     add(to.withheld, more.withheld);
+    add(to.beam, more.beam);
+    add(to.empty_rays, more.empty_rays);
     to.no_return += more.no_return;
 }
 
@@ -37,6 +39,14 @@ bool is_sweep(const PointBatch& points) {
     if (points.gps_time.empty()) return true;
     const auto [first, last] = std::minmax_element(points.gps_time.begin(), points.gps_time.end());
     return first == points.gps_time.end() || *last - *first <= kLongestSweep_s;
+}
+
+/// Sets the direction of a ray, also in the frame of the sensor.
+void aim(RecordedRay& ray, Vec3d direction, const Quaternion& world_from_sensor) {
+    ray.direction = direction;
+    const Vec3d local = rotate(conjugate(world_from_sensor), direction);
+    ray.azimuth_rad = exact::atan2(local.y, local.x);
+    ray.elevation_rad = exact::asin(local.z);
 }
 
 [[noreturn]] void refuse_without_sensor(const InputSource& source, const PointBatch& batch,
@@ -57,19 +67,22 @@ bool is_sweep(const PointBatch& points) {
 RecordedDrive::RecordedDrive(std::vector<InputSource> sources, ReadOptions reading, Trajectory trajectory)
     : sources_(std::move(sources)), reading_(std::move(reading)), trajectory_(std::move(trajectory)) {}
 
+std::optional<Pose> RecordedDrive::pose_at(const InputSource& source, double time_s) const {
+    return source.world_from_sensor ? source.world_from_sensor : trajectory_.at(time_s);
+}
+
 RecordedScan RecordedDrive::rays_of(const InputSource& source, const PointBatch& batch) const {
     RecordedScan scan;
     scan.name = source.path.string();
     scan.has_intensity = !batch.intensity.empty();
     scan.has_labels = !batch.label.empty();
     scan.no_return = batch.no_return;
-    scan.rays.reserve(batch.size());
+    scan.rays.reserve(batch.size() + batch.empty_rays.size());
     for (std::size_t i = 0; i < batch.size(); ++i) {
         if (!batch.withheld.empty() && batch.withheld[i] != 0) continue;
         RecordedRay ray;
         ray.time_s = batch.gps_time.empty() ? 0 : batch.gps_time[i];
-        std::optional<Pose> pose = source.world_from_sensor;
-        if (!pose && !batch.gps_time.empty()) pose = trajectory_.at(ray.time_s);
+        std::optional<Pose> pose = pose_at(source, ray.time_s);
         if (!batch.sensor.empty()) {
             if (!pose) pose.emplace();
             pose->translation = batch.sensor[i];
@@ -85,10 +98,8 @@ RecordedScan RecordedDrive::rays_of(const InputSource& source, const PointBatch&
             continue;
         }
         ray.origin = pose->translation;
-        ray.direction = to_point * (1 / ray.range_m);
-        const Vec3d local = rotate(conjugate(pose->rotation), ray.direction);
-        ray.azimuth_rad = exact::atan2(local.y, local.x);
-        ray.elevation_rad = exact::asin(local.z);
+        aim(ray, to_point * (1 / ray.range_m), pose->rotation);
+        if (!batch.beam.empty()) ray.beam = batch.beam[i];
         if (scan.has_intensity) ray.intensity = batch.intensity[i];
         if (scan.has_labels) ray.label = batch.label[i];
         if (scan.rays.empty()) scan.world_from_sensor = *pose;
@@ -96,6 +107,14 @@ RecordedScan RecordedDrive::rays_of(const InputSource& source, const PointBatch&
     }
     scan.returns = scan.rays.size();
     if (scan.rays.empty() && scan.without_sensor > 0) refuse_without_sensor(source, batch, trajectory_);
+    for (const PointBatch::EmptyRay& empty : batch.empty_rays) {
+        RecordedRay ray;
+        ray.origin = empty.origin;
+        ray.time_s = empty.time_s;
+        ray.beam = empty.beam;
+        aim(ray, empty.direction, pose_at(source, empty.time_s).value_or(Pose{}).rotation);
+        scan.rays.push_back(ray);
+    }
     return scan;
 }
 
@@ -114,15 +133,13 @@ std::optional<RecordedScan> RecordedDrive::read_sweep(std::size_t index, const C
 }
 
 void RecordedDrive::read(std::size_t index, const CancelToken& cancel,
-                         const std::function<void(RecordedScan&)>& use) const {
+                         const std::function<void(const RecordedScan&)>& use) const {
     const InputSource& source = sources_[index];
     if (std::optional<RecordedScan> sweep = read_sweep(index, cancel)) {
         if (beams_.size() > 0) {
-            assign_beams(beams_, sweep->rays);
+            assign_beams(beams_, sweep->rays, sweep->returns);
             const auto rotation = [&](double time_s) {
-                const auto pose =
-                    source.world_from_sensor ? source.world_from_sensor : trajectory_.at(time_s);
-                return pose ? pose->rotation : sweep->world_from_sensor.rotation;
+                return pose_at(source, time_s).value_or(sweep->world_from_sensor).rotation;
             };
             add_empty_rays(beams_, rotation, *sweep);
         }
@@ -133,8 +150,7 @@ void RecordedDrive::read(std::size_t index, const CancelToken& cancel,
     for (std::size_t block = 0; block < file->block_count(); ++block) {
         cancel.check();
         file->read_block(block, batch);
-        RecordedScan piece = rays_of(source, batch);
-        use(piece);
+        use(rays_of(source, batch));
     }
 }
 
@@ -143,7 +159,7 @@ void RecordedDrive::find_beams(const CancelToken& cancel) {
     const std::size_t sweeps = std::min(kSweepsForBeams, sources_.size());
     for (std::size_t k = 0; k < sweeps; ++k) {
         const auto sweep = read_sweep((2 * k + 1) * sources_.size() / (2 * sweeps), cancel);
-        if (auto table = sweep ? sim::find_beams(sweep->rays) : std::nullopt)
+        if (auto table = sweep ? sim::find_beams(std::span(sweep->rays).first(sweep->returns)) : std::nullopt)
             tables.push_back(std::move(*table));
     }
     beams_ = merged(tables);

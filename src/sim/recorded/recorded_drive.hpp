@@ -35,11 +35,12 @@ class RecordedDrive {
     /// Calls use(scan) for the scans of one file, in order. Throws InputError naming the file when no point
     /// of it has a sensor position.
     void read(std::size_t source, const CancelToken& cancel,
-              const std::function<void(RecordedScan&)>& use) const;
+              const std::function<void(const RecordedScan&)>& use) const;
 
   private:
     /// The whole file, without beams; nothing when it is no sweep.
     std::optional<RecordedScan> read_sweep(std::size_t source, const CancelToken& cancel) const;
+    std::optional<Pose> pose_at(const InputSource& source, double time_s) const;
     RecordedScan rays_of(const InputSource& source, const PointBatch& batch) const;
 
     std::vector<InputSource> sources_;

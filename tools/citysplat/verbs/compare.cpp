@@ -6,6 +6,7 @@
 #include "citysplat/ray_report.hpp"
 #include "citysplat/truth_metrics.hpp"
 #include "citysplat/verbs.hpp"
+#include "compare/range_image.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/math/math_hd.hpp"
@@ -40,6 +41,8 @@ struct CompareFlags {
     TrajectoryFlags trajectory_reading;
     sim::CastOptions cast;
     bool no_empty = false;
+    std::string picture;
+    std::size_t picture_scan = 0;  ///< counted from 1; 0: the middle one
 };
 
 /// The report, gathered measure by measure; classes by name.
@@ -156,52 +159,82 @@ ClassMap class_names(const CompareFlags& f) {
     return f.truth.empty() ? ClassMap() : ClassMap::load("synthetic");
 }
 
-/// Real scans ray by ray.
-void run_rays(Context& context, const CompareFlags& f) {
-    if (f.city.empty()) throw UsageError("compare --rays needs --city");
-    if (!f.simulated.empty() || !f.reference.empty() || !f.truth.empty())
-        throw UsageError(
-            "compare --rays casts real rays at --city; leave out simulated clouds, --reference "
-            "and --truth");
-    const tiling::CityReader city(f.city);
-    const ClassMap classes = class_names(f);
+/// What the scans of a drive say, beside their rays.
+struct RayCounts {
+    std::uint64_t rays = 0, without_sensor = 0, no_return = 0;
+    double azimuth_step_rad = 0;
+
+    void add(const RecordedScan& scan) {
+        rays += scan.rays.size();
+        without_sensor += scan.without_sensor;
+        no_return += scan.no_return;
+        if (scan.azimuth_step_rad > 0) azimuth_step_rad = scan.azimuth_step_rad;
+    }
+};
+
+std::vector<std::string> warnings_of(const RayCounts& counts, bool beams_missing) {
+    std::vector<std::string> warnings;
+    if (counts.without_sensor > 0)
+        warnings.push_back(format_count(counts.without_sensor) +
+                           " points have no sensor position and are left out; does --trajectory cover them?");
+    if (beams_missing)
+        warnings.push_back(
+            "the beams of the sensor were not found: nothing is said by beam, nor about rays that did not "
+            "come "
+            "back");
+    return warnings;
+}
+
+sim::RecordedDrive drive_of(Context& context, const CompareFlags& f) {
     Trajectory trajectory;
     if (!f.trajectory.empty()) trajectory = read_trajectory(f.trajectory, f.trajectory_reading.options());
     sim::RecordedDrive drive(expand_inputs(f.rays, f.reading.labels()), f.reading.read_options(),
                              std::move(trajectory));
     if (const auto missing = missing_labels(drive.sources())) context.warn(*missing);
-    const Stopwatch watch;
+    if (f.picture_scan > drive.sources().size())
+        throw UsageError("--picture-scan " + std::to_string(f.picture_scan) + ": there are only " +
+                         std::to_string(drive.sources().size()) + " scans");
     if (!f.no_empty) drive.find_beams(context.cancel());
+    if (!f.picture.empty() && drive.beams().size() == 0)
+        throw InputError("--picture " + f.picture +
+                         ": the beams of the sensor are not known, so there is no range image");
+    return drive;
+}
+
+/// Real scans ray by ray.
+void run_rays(Context& context, const CompareFlags& f) {
+    if (f.city.empty()) throw UsageError("compare --rays needs --city");
+    if (!f.simulated.empty() || !f.reference.empty() || !f.truth.empty())
+        throw UsageError(
+            "compare --rays casts real rays at --city; leave out simulated clouds, --reference and --truth");
+    const tiling::CityReader city(f.city);
+    const ClassMap classes = class_names(f);
+    const Stopwatch watch;
+    const sim::RecordedDrive drive = drive_of(context, f);
+    const std::size_t files = drive.sources().size();
+    const std::size_t pictured = f.picture_scan > 0 ? f.picture_scan - 1 : files / 2;
     const auto tracer = trace::make_embree_tracer();
     trace::ResidentCity model(city, *tracer, trace::CacheOptions{parse_bytes(f.resident, "--resident")});
     compare::RayComparison comparison;
-    std::uint64_t without_sensor = 0, no_return = 0, rays = 0;
-    double step_rad = 0;
-    Progress::Stage stage(context.progress(), "cast real rays", drive.sources().size(), "files");
-    for (std::size_t i = 0; i < drive.sources().size(); ++i) {
-        drive.read(i, context.cancel(), [&](RecordedScan& scan) {
-            comparison.add(scan, sim::cast_again(scan.rays, f.cast, model, context.cancel()));
-            without_sensor += scan.without_sensor;
-            no_return += scan.no_return;
-            rays += scan.rays.size();
-            step_rad = scan.azimuth_step_rad;
+    RayCounts counts;
+    Progress::Stage stage(context.progress(), "cast real rays", files, "files");
+    for (std::size_t i = 0; i < files; ++i) {
+        drive.read(i, context.cancel(), [&](const RecordedScan& scan) {
+            const auto simulated = sim::cast_again(scan.rays, f.cast, model, context.cancel());
+            comparison.add(scan, simulated);
+            counts.add(scan);
+            if (i == pictured && !f.picture.empty() && scan.beams > 0)
+                compare::range_images(scan, simulated).write_png(f.picture);
         });
         stage.advance(1);
     }
-    std::vector<std::string> warnings;
-    if (without_sensor > 0)
-        warnings.push_back(format_count(without_sensor) +
-                           " points have no sensor position and are left out; does --trajectory cover them?");
-    if (drive.beams().size() == 0 && !f.no_empty)
-        warnings.push_back(
-            "the beams of the sensor were not found: nothing is said by beam, nor about rays "
-            "that did not come back");
+    const auto warnings = warnings_of(counts, drive.beams().size() == 0 && !f.no_empty);
     for (const std::string& warning : warnings) context.warn(warning);
     nlohmann::json result = ray_report_json(comparison, drive.beams(), classes);
-    result["rays"] = rays;
-    result["points_without_sensor"] = without_sensor;
-    result["no_return"] = no_return;
-    result["azimuth_step_deg"] = step_rad * exact::kDegreesPerRad;
+    result["rays"] = counts.rays;
+    result["points_without_sensor"] = counts.without_sensor;
+    result["no_return"] = counts.no_return;
+    result["azimuth_step_deg"] = counts.azimuth_step_rad * exact::kDegreesPerRad;
     result["seconds"] = watch.seconds();
     result["warnings"] = warnings;
     context.result(result, ray_report_text(comparison, drive.beams(), classes));
@@ -267,6 +300,11 @@ void add_ray_flags(CLI::App& verb, CompareFlags& f) {
         ->capture_default_str()
         ->type_name("M");
     verb.add_flag("--no-empty", f.no_empty, "neither beams nor rays that did not come back");
+    verb.add_option("--picture", f.picture, "write range images of one scan: real, simulated, difference")
+        ->type_name("FILE.png");
+    verb.add_option("--picture-scan", f.picture_scan, "which scan, counted from 1 (default: the middle one)")
+        ->check(whole_from(std::size_t{1}, std::size_t{100'000'000}))
+        ->type_name("N");
     f.reading.add_to(verb);
     f.trajectory_reading.add_to(verb);
     const std::vector<CLI::Option*> options = verb.get_options();
