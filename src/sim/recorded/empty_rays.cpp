@@ -92,6 +92,16 @@ std::vector<BeamReturns> by_beam(const Sweep& sweep, std::span<const RecordedRay
     return lists;
 }
 
+/// Median distance of the first returns of the beams from their median, when each is moved back by `ahead`.
+double spread_of_first(const std::vector<BeamReturns>& lists, const std::vector<double>& ahead) {
+    std::vector<double> first;
+    for (std::size_t b = 0; b < lists.size(); ++b)
+        if (!lists[b].empty()) first.push_back(lists[b].front().first - ahead[b]);
+    const double middle = median_of(first);
+    for (double& place : first) place = std::fabs(place - middle);
+    return median_of(first);
+}
+
 /// What the beams are ahead of the head by. Those of few returns are as the others are.
 void measure_beams_ahead(Sweep& sweep, const std::vector<BeamReturns>& lists) {
     constexpr std::size_t kEnough = 8;
@@ -109,6 +119,10 @@ void measure_beams_ahead(Sweep& sweep, const std::vector<BeamReturns>& lists) {
     const double usual = median_of(known);
     for (std::size_t b = 0; b < lists.size(); ++b)
         if (lists[b].size() < kEnough) sweep.ahead[b] = usual;
+    // Drivers cut sweeps when the head passes an azimuth, or where the rays do. Then all beams begin at one
+    // azimuth, whatever they are ahead by.
+    if (spread_of_first(lists, std::vector<double>(lists.size(), 0)) < spread_of_first(lists, sweep.ahead))
+        sweep.ahead.assign(lists.size(), 0);
 }
 
 /// Beginning and end of a sweep in firing order, and the times there: the head turns evenly.
