@@ -1,5 +1,6 @@
 #include "adjust/adjust.hpp"
 
+#include "adjust/datum.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/math/math_hd.hpp"
@@ -174,6 +175,7 @@ AdjustReport adjust(std::span<const AdjustDrive> drives, const AdjustOptions& op
                 knots[i].turn_rad = knots[i].turn_rad + Vec3d{step[3], step[4], step[5]};
             }
         }
+        hold_datum(corrections, tied_drives(equations, corrections));
         stage.advance(1);
     }
     if (report.cells.cells < kLeastCells)

@@ -34,6 +34,7 @@ class BlockEquations {
 
     std::size_t groups() const { return rows_.size(); }
     Row& row(std::size_t index) { return rows_[index]; }
+    const Row& row(std::size_t index) const { return rows_[index]; }
     /// The block of `row` ≥ `column`.
     Block& at(std::size_t row, std::size_t column);
     /// Memory of the blocks so far.

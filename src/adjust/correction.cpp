@@ -35,15 +35,19 @@ Quaternion rotation_from(Vec3d v) {
 Correction::Correction(Trajectory given, double spacing_s) : given_(std::move(given)) {
     const auto poses = given_.poses();
     const StampedPose* last = &poses.front();
-    times_s_.push_back(last->time_s);
+    const auto add = [&](const StampedPose& pose) {
+        last = &pose;
+        times_s_.push_back(pose.time_s);
+        positions_m_.push_back(pose.world_from_body.translation);
+    };
+    add(*last);
     for (std::size_t i = 1; i + 1 < poses.size(); ++i) {
         const double since_s = poses[i].time_s - last->time_s;
         if (since_s < kClockTolerance * spacing_s) continue;
         if (since_s < kLongestInterval_s && !moved(last->world_from_body, poses[i].world_from_body)) continue;
-        last = &poses[i];
-        times_s_.push_back(last->time_s);
+        add(poses[i]);
     }
-    if (poses.size() > 1) times_s_.push_back(poses.back().time_s);
+    if (poses.size() > 1) add(poses.back());
     knots_.resize(times_s_.size());
 }
 

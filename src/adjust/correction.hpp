@@ -32,6 +32,7 @@ class Correction {
     std::span<const KnotCorrection> knots() const { return knots_; }
     /// Intervals between knots; one even when there is only one knot.
     std::size_t intervals() const { return times_s_.size() > 1 ? times_s_.size() - 1 : 1; }
+    Vec3d knot_position_m(std::size_t knot) const { return positions_m_[knot]; }  ///< as given
     double interval_begin_s(std::size_t interval) const { return times_s_[interval]; }
 
     /// The interval that a time of the trajectory is in. `hint`: where the last one was.
@@ -50,6 +51,7 @@ class Correction {
   private:
     Trajectory given_;
     std::vector<double> times_s_;
+    std::vector<Vec3d> positions_m_;
     std::vector<KnotCorrection> knots_;
 };
 
