@@ -39,10 +39,11 @@ TEST_CASE("a model of a known law of ray drop comes near the law itself", "[slow
     const Lesson lesson(test::learning_sensor(), 60, 4.01);
     const SensorModel model = lesson.learn();
     const DropMetrics& m = model.metrics;
-    WARN("rays " << m.rays << " of " << model.training_rays << " loss " << m.log_loss << " constant " << m.constant_loss << " auc " << m.auc << " cal "
-                 << m.calibration_error << " empty " << m.empty_percent << " wrong " << m.wrong_percent
-                 << " count " << m.count_percent << " left " << m.left_real << " " << m.left_model << " int "
-                 << m.intensity_rmse << " " << m.recorded_rmse << " shares " << model.noise.scan << " " << model.noise.place);
+    WARN("rays " << m.rays << " of " << model.training_rays << " loss " << m.log_loss << " constant "
+                 << m.constant_loss << " auc " << m.auc << " cal " << m.calibration_error << " empty "
+                 << m.empty_percent << " wrong " << m.wrong_percent << " count " << m.count_percent
+                 << " left " << m.left_real << " " << m.left_model << " int " << m.intensity_rmse << " "
+                 << m.recorded_rmse << " shares " << model.noise.scan << " " << model.noise.place);
     // The law's own loss on the same rays: those of the last scans, outside the mask that the model found.
     const LearnedPass pass(model, lesson.sensor);
     double loss = 0, rays = 0;

@@ -26,7 +26,9 @@ inline std::vector<WorldDisc> patchy_street(double length_m) {
     const Place at;
     std::vector<WorldDisc> discs = street(at.east, at.north, length_m, 0.3);
     for (WorldDisc& d : discs) {
-        const auto cell = [](double v) { return static_cast<std::uint64_t>(static_cast<std::int64_t>(std::floor(v / 2))); };
+        const auto cell = [](double v) {
+            return static_cast<std::uint64_t>(static_cast<std::int64_t>(std::floor(v / 2)));
+        };
         const std::uint64_t key =
             rng::key(rng::key(rng::key(5, cell(d.centre.x)), cell(d.centre.y)), cell(d.centre.z));
         const double bright = rng::uniform(key, 0);
@@ -74,9 +76,9 @@ struct SyntheticLaw {
             const bool lost = r.status != sim::RayStatus::hit ||
                               behind_car(grid, r.beam, ray / grid.beams()) ||
                               mixed(mix, draws_of(keys, r, ray)) < score(r);
-            result.observed[ray] = lost ? Observation{Answer::empty}
-                                        : Observation{Answer::returned, r.range_m,
-                                                      static_cast<float>(intensity(r))};
+            result.observed[ray] =
+                lost ? Observation{Answer::empty}
+                     : Observation{Answer::returned, r.range_m, static_cast<float>(intensity(r))};
         }
         return result;
     }

@@ -28,5 +28,6 @@ void add_compare(CLI::App& app, Context& context);
 void add_export(CLI::App& app, Context& context);
 void add_render(CLI::App& app, Context& context);
 void add_simulate(CLI::App& app, Context& context);
+void add_learn_sensor(CLI::App& app, Context& context);
 
 }  // namespace citysplat::cli

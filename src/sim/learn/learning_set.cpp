@@ -40,10 +40,6 @@ void LearningSet::add(const LearningScan& scan) {
     if (scan.simulated.size() != grid_.rays() || scan.observed.size() != grid_.rays())
         throw InputError("a scan with " + std::to_string(scan.observed.size()) +
                          " rays cannot teach a sensor that has " + std::to_string(grid_.rays()));
-    if (scans() > 0 && scan.time_s < last_time_s_)
-        throw InputError("the scans to learn from are not in order of time");
-    last_time_s_ = scan.time_s;
-
     const Normalisation norm = unknown_recordings();
     const NoiseKeys keys{scan_key(kSeed, 0, scans()), place_key(kSeed)};
     const std::size_t first = rays_.size();

@@ -56,7 +56,7 @@ class LearningSet {
   public:
     explicit LearningSet(const Sensor& sensor) : grid_(sensor) {}
 
-    /// Throws InputError when the scan has another number of rays than the sensor, or is older than the last.
+    /// Throws InputError when the scan has another number of rays than the sensor.
     void add(const LearningScan& scan);
 
     const ScanGrid& grid() const { return grid_; }
@@ -71,7 +71,6 @@ class LearningSet {
     LearningRays rays_;
     WindowWalk walk_;
     std::vector<std::uint64_t> voxels_, last_voxels_;  ///< of the rays of this and the last scan
-    double last_time_s_ = 0;
     Hasher digest_;
 };
 

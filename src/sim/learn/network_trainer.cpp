@@ -17,9 +17,15 @@ namespace citysplat::sim::learn {
 namespace {
 
 constexpr std::size_t kPartRays = 512, kParts = 8, kBatchRays = kPartRays * kParts;
-/// Every ray is seen as often as makes this many in all, within limits.
-constexpr std::size_t kVisits = 16'000'000, kLeastEpochs = 5, kMostEpochs = 60;
-constexpr float kFirstRate = 4e-3f, kMomentum = 0.9f, kSquareMomentum = 0.999f, kAdamFloor = 1e-8f;
+/// How often rays are seen, and how many in all at least. Neighbouring rays are lost together, in the same
+/// places scan after scan: a drop network that sees them more often learns the places by heart.
+struct Effort {
+    std::size_t epochs, least_visits;
+};
+constexpr Effort effort(Loss loss) {
+    return loss == Loss::probit ? Effort{4, 2'000'000} : Effort{8, 6'000'000};
+}
+constexpr float kFirstRate = 3e-3f, kMomentum = 0.9f, kSquareMomentum = 0.999f, kAdamFloor = 1e-8f;
 /// Pulls the biases of a beam towards those of all beams: a beam with few rays learns little of its own.
 constexpr float kBeamDecay = 1e-5f;
 constexpr std::uint64_t kSeed = 20;
@@ -176,51 +182,72 @@ BeamNetwork finished(const Weights& w) {
     return net;
 }
 
+/// One run from the first weights to the last ones.
+class Training {
+  public:
+    explicit Training(const TrainingTask& task)
+        : task_(task),
+          weights_(first_weights(task)),
+          gradient_(task.beams),
+          adam_(task.beams),
+          parts_(kParts, Part(task.beams)),
+          order_(task.target.size()) {
+        std::iota(order_.begin(), order_.end(), 0u);
+    }
+
+    BeamNetwork run(const CancelToken& cancel, const std::function<void(double share)>& done) {
+        const Effort wanted = effort(task_.loss);
+        const std::size_t n = order_.size(), per_epoch = (n + kBatchRays - 1) / kBatchRays,
+                          batches = std::max(wanted.epochs * per_epoch, wanted.least_visits / kBatchRays);
+        for (std::size_t batch = 0; batch < batches; ++batch) {
+            cancel.check();
+            if (batch % per_epoch == 0) shuffle(order_, rng::key(kSeed, batch / per_epoch));
+            const std::size_t first = batch % per_epoch * kBatchRays;
+            const double share = static_cast<double>(batch) / static_cast<double>(batches);
+            step(std::span<const std::uint32_t>(order_).subspan(first, std::min(kBatchRays, n - first)),
+                 kFirstRate * static_cast<float>((1 - share) * (1 - share)));
+            done(share);
+        }
+        return finished(weights_);
+    }
+
+  private:
+    void step(std::span<const std::uint32_t> rays, float rate) {
+        const std::size_t used = (rays.size() + kPartRays - 1) / kPartRays;
+        parallel_for(used, [&](std::size_t p) {
+            parts_[p].run(task_, weights_, probit_,
+                          rays.subspan(p * kPartRays, std::min(kPartRays, rays.size() - p * kPartRays)));
+        });
+        gradient_.clear();
+        for (std::size_t p = 0; p < used; ++p)
+            gradient_.for_each(
+                [](std::span<float> sum, const float* part) {
+                    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += part[i];
+                },
+                parts_[p].gradient);
+        const float per_ray = 1 / static_cast<float>(rays.size());
+        gradient_.for_each([per_ray](std::span<float> sum) {
+            for (float& v : sum) v *= per_ray;
+        });
+        gradient_.beam += kBeamDecay * weights_.beam;
+        adam_.step(weights_, gradient_, rate);
+    }
+
+    const TrainingTask& task_;
+    const ProbitLoss probit_;
+    Weights weights_, gradient_;
+    Adam adam_;
+    std::vector<Part> parts_;
+    std::vector<std::uint32_t> order_;
+};
+
 }  // namespace
 
 BeamNetwork train_network(const TrainingTask& task, const CancelToken& cancel,
                           const std::function<void(double share)>& done) {
     // Sums are divided by the size of the caches; the same division everywhere gives the same bits.
     Eigen::setCpuCacheSizes(32 * 1024, 256 * 1024, 4 * 1024 * 1024);
-    const std::size_t n = task.target.size();
-    const std::size_t epochs = std::clamp(kVisits / std::max<std::size_t>(n, 1), kLeastEpochs, kMostEpochs);
-    const std::size_t batches = (n + kBatchRays - 1) / kBatchRays;
-    const ProbitLoss probit;
-    Weights weights = first_weights(task), gradient(task.beams);
-    Adam adam(task.beams);
-    std::vector<Part> parts(kParts, Part(task.beams));
-    std::vector<std::uint32_t> order(n);
-    std::iota(order.begin(), order.end(), 0u);
-    for (std::size_t epoch = 0; epoch < epochs; ++epoch) {
-        shuffle(order, rng::key(kSeed, epoch));
-        for (std::size_t batch = 0; batch < batches; ++batch) {
-            cancel.check();
-            const auto rays = std::span<const std::uint32_t>(order).subspan(
-                batch * kBatchRays, std::min(kBatchRays, n - batch * kBatchRays));
-            const std::size_t used = (rays.size() + kPartRays - 1) / kPartRays;
-            parallel_for(used, [&](std::size_t p) {
-                parts[p].run(task, weights, probit,
-                             rays.subspan(p * kPartRays, std::min(kPartRays, rays.size() - p * kPartRays)));
-            });
-            gradient.clear();
-            for (std::size_t p = 0; p < used; ++p)
-                gradient.for_each(
-                    [](std::span<float> sum, const float* part) {
-                        for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += part[i];
-                    },
-                    parts[p].gradient);
-            const float per_ray = 1 / static_cast<float>(rays.size());
-            gradient.for_each([per_ray](std::span<float> sum) {
-                for (float& v : sum) v *= per_ray;
-            });
-            gradient.beam += kBeamDecay * weights.beam;
-            const double share =
-                static_cast<double>(epoch * batches + batch) / static_cast<double>(epochs * batches);
-            adam.step(weights, gradient, kFirstRate * static_cast<float>((1 - share) * (1 - share)));
-            done(share);
-        }
-    }
-    return finished(weights);
+    return Training(task).run(cancel, done);
 }
 
 std::vector<float> outputs_of(const BeamNetwork& net, std::span<const std::array<float, kFeatures>> x,

@@ -26,7 +26,8 @@ struct TrainingTask {
 };
 
 /// Trains by Adam on batches, each divided into parts whose gradients are summed in order: the weights do not
-/// depend on the number of threads. The seed is fixed. `done(share)` is called now and then.
+/// depend on the number of threads. The seed is fixed. Rays come in order of time; the last sixth decides
+/// when to stop and which weights were best. `done(share)` is called now and then.
 BeamNetwork train_network(const TrainingTask& task, const CancelToken& cancel,
                           const std::function<void(double share)>& done);
 

@@ -18,23 +18,6 @@ constexpr const char* kKind = "citysplat sensor model";
 constexpr std::uint64_t kVersion = 1;
 constexpr std::string_view kChecksum = "\n[checksum]\nxxh3_128 = \"";
 
-/// The metrics of the file, each with its key.
-template <class Metrics, class F>
-void for_each_metric(Metrics& m, const F& f) {
-    f("constant_loss", m.constant_loss);
-    f("log_loss", m.log_loss);
-    f("auc", m.auc);
-    f("brier", m.brier);
-    f("calibration_error", m.calibration_error);
-    f("empty_percent", m.empty_percent);
-    f("wrong_percent", m.wrong_percent);
-    f("count_percent", m.count_percent);
-    f("left_real", m.left_real);
-    f("left_model", m.left_model);
-    f("intensity_rmse", m.intensity_rmse);
-    f("recorded_rmse", m.recorded_rmse);
-}
-
 std::string quoted(const std::string& text) { return "\"" + text + "\""; }
 
 std::string line(std::string_view key, const std::string& value) {

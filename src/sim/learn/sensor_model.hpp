@@ -50,6 +50,23 @@ struct DropMetrics {
     double intensity_rmse = 0, recorded_rmse = 0;
 };
 
+/// Calls f(name, value) for each of them but `rays`; files and reports have these names.
+template <class Metrics, class F>
+void for_each_metric(Metrics& m, const F& f) {
+    f("constant_loss", m.constant_loss);
+    f("log_loss", m.log_loss);
+    f("auc", m.auc);
+    f("brier", m.brier);
+    f("calibration_error", m.calibration_error);
+    f("empty_percent", m.empty_percent);
+    f("wrong_percent", m.wrong_percent);
+    f("count_percent", m.count_percent);
+    f("left_real", m.left_real);
+    f("left_model", m.left_model);
+    f("intensity_rmse", m.intensity_rmse);
+    f("recorded_rmse", m.recorded_rmse);
+}
+
 /// What `learn-sensor` found out about one sensor on one vehicle; a text file (docs/formats.md).
 struct SensorModel {
     std::string sensor;  ///< Sensor::id

@@ -1,0 +1,105 @@
+#include "sim/recorded/lesson.hpp"
+
+#include "core/bytes.hpp"
+#include "core/error.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace citysplat::sim {
+
+namespace {
+
+/// A place without ray takes over from places at most this many columns away.
+constexpr std::uint32_t kMostBorrowed = 3;
+/// Real heads differ from their data sheets by less than this.
+constexpr double kFarFromBeam_deg = 1.0;
+
+/// The sensor's beam of each one that was found: in order when there are as many, else the nearest.
+std::vector<std::uint32_t> match_beams(const learn::ScanGrid& grid, const Sensor& sensor,
+                                       const BeamTable& found) {
+    const std::uint32_t beams = grid.beams();
+    if (found.size() == 0)
+        throw ConfigError("the scans show no beams, so they cannot teach anything about a sensor");
+    if (found.size() > beams)
+        throw ConfigError("the scans show " + std::to_string(found.size()) + " beams, but sensor \"" +
+                          sensor.id + "\" has " + std::to_string(beams) +
+                          "; name the right one with --sensor");
+    std::vector<std::uint32_t> beam_of;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        if (found.size() == beams) {
+            beam_of.push_back(grid.beam_of_row(beams - 1 - static_cast<std::uint32_t>(i)));
+            continue;
+        }
+        const double elevation_deg = found.elevation_rad[i] * exact::kDegreesPerRad;
+        std::uint32_t nearest = 0;
+        const auto distance = [&](std::uint32_t beam) {
+            return std::fabs(grid.elevation_deg(beam) - elevation_deg);
+        };
+        for (std::uint32_t beam = 1; beam < beams; ++beam)
+            if (distance(beam) < distance(nearest)) nearest = beam;
+        if (distance(nearest) > kFarFromBeam_deg)
+            throw ConfigError("the scans have a beam at " +
+                              format_number(std::round(100 * elevation_deg) / 100) + "°, where sensor \"" +
+                              sensor.id +
+                              "\" has none; name the right one with --sensor, or make it with calibrate");
+        beam_of.push_back(nearest);
+    }
+    return beam_of;
+}
+
+/// Fills places that no ray was recorded in from the nearest place of the same beam.
+void borrow_from_neighbours(const learn::ScanGrid& grid, const std::vector<bool>& known,
+                            std::vector<Return>& image) {
+    const std::uint32_t columns = grid.columns(), beams = grid.beams();
+    for (std::uint32_t ray = 0; ray < grid.rays(); ++ray) {
+        if (known[ray]) continue;
+        const std::uint32_t column = ray / beams, beam = ray % beams;
+        for (std::uint32_t away = 1; away <= kMostBorrowed && away < columns; ++away) {
+            const std::uint32_t before = (column + columns - away) % columns * beams + beam,
+                                after = (column + away) % columns * beams + beam;
+            if (!known[before] && !known[after]) continue;
+            image[ray] = image[known[before] ? before : after];
+            break;
+        }
+    }
+}
+
+}  // namespace
+
+LessonMaker::LessonMaker(const Sensor& sensor, const BeamTable& found)
+    : grid_(sensor),
+      min_range_m_(static_cast<float>(sensor.min_range_m)),
+      max_range_m_(static_cast<float>(sensor.max_range_m)),
+      beam_of_(match_beams(grid_, sensor, found)) {}
+
+learn::LearningScan LessonMaker::lesson(const RecordedScan& scan, std::span<const Return> simulated) const {
+    learn::LearningScan lesson;
+    lesson.time_s = scan.rays.empty() ? 0 : scan.rays[0].time_s;
+    lesson.simulated.resize(grid_.rays());
+    lesson.observed.resize(grid_.rays());
+    std::vector<bool> known(grid_.rays());
+    for (std::size_t i = 0; i < scan.rays.size(); ++i) {
+        const RecordedRay& real = scan.rays[i];
+        if (real.beam >= beam_of_.size()) continue;
+        const std::uint32_t beam = beam_of_[real.beam];
+        const auto column = grid_.column_at(beam, real.azimuth_rad);
+        if (!column) continue;
+        const std::uint32_t ray = *column * grid_.beams() + beam;
+        if (known[ray]) continue;
+        known[ray] = true;
+        Return& r = lesson.simulated[ray];
+        r = simulated[i];
+        r.beam = static_cast<std::uint16_t>(beam);
+        if (r.range_m < min_range_m_ || r.range_m > max_range_m_) r.status = RayStatus::none;
+        lesson.observed[ray] = {
+            real.is_empty() ? learn::Answer::empty : learn::Answer::returned,
+            static_cast<float>(real.range_m),
+            scan.has_intensity ? static_cast<float>(real.intensity) * learn::kIntensityScale : -1.0f};
+    }
+    borrow_from_neighbours(grid_, known, lesson.simulated);
+    return lesson;
+}
+
+}  // namespace citysplat::sim

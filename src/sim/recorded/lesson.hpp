@@ -1,0 +1,34 @@
+#pragma once
+
+#include "model/recorded_scan.hpp"
+#include "sim/learn/learning_set.hpp"
+#include "sim/recorded/beams.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace citysplat::sim {
+
+/// Recorded scans as images of a sensor's beams and columns, so that what is learned about a ray of the real
+/// sensor holds for the simulated one.
+class LessonMaker {
+  public:
+    /// Throws ConfigError when the beams that were found do not fit the sensor: too many, or farther than
+    /// half the spacing of its beams from all of them.
+    LessonMaker(const Sensor& sensor, const BeamTable& found);
+
+    /// `simulated` is what the city returns to the rays of the scan. Returns outside the sensor's range count
+    /// as none. Of several rays in one place of the image the first is taken; a place without ray shows its
+    /// neighbours what the ray beside it met, and teaches nothing itself.
+    learn::LearningScan lesson(const RecordedScan& scan, std::span<const Return> simulated) const;
+
+    const learn::ScanGrid& grid() const { return grid_; }
+
+  private:
+    learn::ScanGrid grid_;
+    float min_range_m_, max_range_m_;
+    std::vector<std::uint32_t> beam_of_;  ///< the sensor's beam of each beam that was found
+};
+
+}  // namespace citysplat::sim
