@@ -11,7 +11,7 @@ namespace citysplat::splat {
 namespace {
 
 /// Raised whenever the same points and parameters give other splats than before.
-constexpr std::uint32_t kAlgorithmVersion = 5;
+constexpr std::uint32_t kAlgorithmVersion = 6;
 
 /// Splats along the Hilbert curve through world positions in millimetres or so, whatever the frame; in the
 /// same millimetre by what they are.
@@ -77,7 +77,8 @@ Hash128 SplatProcessor::parameters_key() const {
     classes_.add_to(hasher);
     hasher.number(calibration_.mean_radius_m)
         .number(calibration_.mean_error_m)
-        .number(calibration_.mean_density);
+        .number(calibration_.mean_density)
+        .number(calibration_.angular_step_rad);
     return hasher.finish();
 }
 

@@ -1,6 +1,4 @@
-#include "memory_city.hpp"
-#include "model/class_map.hpp"
-#include "splat/splat_processor.hpp"
+#include "seen_discs.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -8,54 +6,21 @@
 
 using namespace citysplat;
 using namespace citysplat::splat;
-using test::MemoryCity;
+using test::discs_of;
+using test::seen_from;
+using test::WorldDisc;
 using test::WorldPoint;
 
 /// What the discs of edges, bars and lone returns look like.
 namespace {
 
 constexpr std::uint16_t kBuilding = 1, kFence = 2, kPole = 5;
-constexpr tiling::Calibration kUsualMeans{0.15, 0.01, 7, 1};
-
-WorldPoint seen_from(Vec3d place_m, Vec3d sensor_m, std::uint16_t label) {
-    const auto steps = [](double m) { return static_cast<std::int16_t>(std::lround(m * 64)); };
-    WorldPoint p;
-    p.place = {to_lattice(place_m.x), to_lattice(place_m.y), to_lattice(place_m.z)};
-    p.label = label;
-    p.sensor_dx = steps(sensor_m.x - place_m.x);
-    p.sensor_dy = steps(sensor_m.y - place_m.y);
-    p.sensor_dz = steps(sensor_m.z - place_m.z);
-    return p;
-}
 
 /// A normal deviate in metres, along y: the direction the sensor of these tests looks in.
 double noise(std::uint64_t i) {
     double sum = -6;
     for (std::uint64_t k = 0; k < 12; ++k) sum += rng::uniform(99, 12 * i + k);
     return 0.012 * sum;
-}
-
-struct WorldDisc {
-    Vec3d centre, normal;
-    double radius;
-};
-
-std::vector<WorldDisc> discs_of(const std::vector<WorldPoint>& points, const SplatParams& params) {
-    const MemoryCity city(points);
-    SplatProcessor processor(params, ClassMap::load("synthetic"));
-    processor.set_calibration(kUsualMeans);
-    const auto out = processor.process(city.read(city.bounds(), to_lattice(20)), CancelToken());
-    REQUIRE(out.certified());
-    const TileFrame frame = out.splats.frame();
-    const Vec3d origin{static_cast<double>(frame.x_m), static_cast<double>(frame.y_m),
-                       static_cast<double>(frame.z_m)};
-    std::vector<WorldDisc> discs;
-    for (std::size_t i = 0; i < out.splats.size(); ++i) {
-        const Disc d = out.splats.disc(i);
-        discs.push_back(
-            {origin + vec_cast<double>(d.centre), vec_cast<double>(d.normal), static_cast<double>(d.radius)});
-    }
-    return discs;
 }
 
 /// A wall in the plane y = 0 that ends at x = 0, seen from 10 m.

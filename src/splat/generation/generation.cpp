@@ -35,6 +35,7 @@ GenerationSettings::GenerationSettings(const SplatParams& p, const tiling::Calib
     constexpr auto kSurface = static_cast<std::size_t>(SplatGroup::surface);
     reaches[kSparseReach] =
         reach(p.group_factor[kSurface], std::max(p.least_reach_m[kSurface], p.sparse_reach_m));
+    reaches[kSparseReach].k = p.sparse_neighbours;
     error_steps[kSparseReach] = error_steps[kSurface];
     widest_m = std::max(widest_m, p.sparse_reach_m);
     reaches[kPlainReach] = reach(1, 0);
@@ -42,6 +43,9 @@ GenerationSettings::GenerationSettings(const SplatParams& p, const tiling::Calib
     reaches[kWidestReach] = reach(widest, widest_m);
     error_steps[kWidestReach] = largest_error * error;
     mean_radius_steps = reaches[kPlainReach].radius;
+    const double range_step = static_cast<double>(kLatticePerMetre) / TilePoint::kSensorStepsPerMetre;
+    radius_of_range = p.range_radius * calibration.angular_step_rad * range_step;
+    range_radius_limit_steps = p.range_radius_limit_m * static_cast<double>(kLatticePerMetre);
 }
 
 std::int32_t GenerationSettings::widest_suppression() const {

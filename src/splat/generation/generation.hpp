@@ -36,8 +36,10 @@ struct GenerationSettings {
     std::array<double, 4> least_radius_steps;       ///< of a splat, by group
     std::array<double, 4> lateral_noise_steps;      ///< by group; 0: normals by PCA
     double crease_noise_steps;
-    std::int32_t mean_radius_steps;  ///< R̄
-    StageTimes* times;               ///< where stages book their time, if anywhere
+    double radius_of_range;  ///< least radius of a splat over PointAttributes::range of its seed, …
+    double range_radius_limit_steps;  ///< … up to this
+    std::int32_t mean_radius_steps;   ///< R̄
+    StageTimes* times;                ///< where stages book their time, if anywhere
 
     bool resamples() const { return params.resample && params.method != Method::basic; }
     /// The first splats of this group are final.
@@ -56,7 +58,8 @@ struct SeededSplat {
     std::uint32_t seed;
     Splat splat;
     Vec3f normal;
-    bool oriented;  ///< the normal points to a known sensor position
+    std::uint16_t fitted_radius;  ///< of the disc through its points; the splat's own may be larger
+    bool oriented;                ///< the normal points to a known sensor position
 };
 
 struct Generation {

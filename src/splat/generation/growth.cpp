@@ -11,6 +11,10 @@ namespace {
 
 std::int32_t nearest(double v) { return static_cast<std::int32_t>(v < 0 ? v - 0.5 : v + 0.5); }
 
+std::uint16_t rounded_radius(double steps) {
+    return static_cast<std::uint16_t>(std::min(steps + 0.5, 65535.0));
+}
+
 }  // namespace
 
 Grower::Grower(const GrowthInput& input)
@@ -190,6 +194,12 @@ Grower::Disc Grower::sparse_disc(std::uint32_t seed, double grown, Vec3d& normal
     return {{0, 0, 0}, radius, radius};
 }
 
+/// The least that a return of this range stands for.
+double Grower::range_radius(std::uint32_t seed) const {
+    return std::min(settings_.radius_of_range * cloud_.attributes[seed].range,
+                    settings_.range_radius_limit_steps);
+}
+
 /// Whether the sensor that saw the seed is behind the disc: the centre is not where the seed was.
 bool Grower::is_behind(std::uint32_t seed, Vec3d centre, Vec3d normal) const {
     constexpr double kStep = static_cast<double>(kLatticePerMetre) / TilePoint::kSensorStepsPerMetre;
@@ -237,8 +247,9 @@ Growth Grower::grow_members(std::uint32_t seed, const Neighbours& n, PointList& 
     s.seed = seed;
     s.normal = vec_cast<float>(normal);
     s.oriented = surface_.brief[seed].oriented();
-    s.splat.radius = static_cast<std::uint16_t>(std::min(disc.radius + 0.5, 65535.0));
-    if (s.splat.radius == 0) return {Growth::Fate::none, {}};
+    s.fitted_radius = rounded_radius(disc.radius);
+    s.splat.radius = rounded_radius(std::max(disc.radius, range_radius(seed)));
+    if (s.fitted_radius == 0) return {Growth::Fate::none, {}};
     s.splat.x = cloud_.x[seed] + nearest(disc.centre.x);
     s.splat.y = cloud_.y[seed] + nearest(disc.centre.y);
     s.splat.z = cloud_.z[seed] + nearest(disc.centre.z);

@@ -41,7 +41,7 @@ SplatCentres::SplatCentres(const Generation& generation, const PointCloud& cloud
         TilePoint centre{cloud.x[s.seed], cloud.y[s.seed], cloud.z[s.seed], s.splat.label,     a.intensity, 0,
                          a.sensor_dx,     a.sensor_dy,     a.sensor_dz,     TilePoint::kNoSlot};
         move(centre, s.splat.x, s.splat.y, s.splat.z);
-        centres_.push_back({centre, s.normal, s.splat.group, s.oriented, s.splat.radius});
+        centres_.push_back({centre, s.normal, s.splat.group, s.oriented, s.fitted_radius});
     }
     make_unique(centres_);
 }

@@ -87,18 +87,21 @@ Moments moments_of_class(const PointCloud& cloud, std::uint32_t query, const Nei
     return m;
 }
 
-/// A few returns a square metre are all there is of a far wall. Where the ball holds so few points, the plane
-/// is asked of a wider one, among points of the same class, and taken if they lie on one; the splat then
-/// grows in the wider ball, too.
+/// A few returns a square metre are all there is of a far wall, and a lone scan line says little about the
+/// surface it is on. There the plane is asked of a wider ball, among points of the same class, and taken if
+/// they lie on one. The reach class of these points becomes kSparseReach.
 void widen_sparse(std::size_t begin, const SurfaceTask& task, Surface& surface, Worker& w) {
     const PointCloud& cloud = task.cloud;
     const GenerationSettings& settings = task.settings;
     constexpr std::int32_t kFewestOnPlane = 5;
     constexpr double kLine = 0.05;  // a single scan line says nothing about the plane
+    const bool by_shape = settings.params.method == Method::descriptors;
     w.sparse.clear();
     for (std::size_t i = 0; i < w.points.size(); ++i) {
-        const auto group = static_cast<std::size_t>(cloud.group[begin + i]);
-        if (w.moments[i].count < settings.params.sparse_points[group]) w.sparse.push_back(w.points[i]);
+        const SplatGroup group = by_shape ? shape_group(w.fits[i]) : cloud.group[begin + i];
+        if (w.moments[i].count < settings.params.sparse_points[static_cast<std::size_t>(group)] ||
+            (by_shape && group == SplatGroup::linear))
+            w.sparse.push_back(w.points[i]);
     }
     for (const std::uint32_t p : w.sparse) surface.reach_class[p] = kSparseReach;
     find_neighbours(task.index, {w.sparse, surface.reach_class, settings.reaches}, w.lists, w.scratch);

@@ -31,8 +31,8 @@ SplatParams SplatParams::of(Method method) {
     SplatParams p;
     p.method = method;
     if (method == Method::descriptors) {
-        p.sparse_reach_m = 0;
-        p.sparse_points = {0, 12, 0, 0};  // without classes wide balls mix walls and ground
+        p.sparse_points = {12, 12, 12, 12};
+        p.sparse_neighbours = 200;  // several scan lines
         p.group_factor[0] = p.group_factor[1] = 1.5;
         p.resample_group[2] = true;  // a scan line on a wall is linear, too
     }
@@ -64,6 +64,7 @@ SplatParams SplatParams::paper(Method method) {
     p.sparse_points = {0, 0, 0, 0};
     p.sparse_discs = {false, false, false, false};
     p.sparse_reach_m = 0;
+    p.range_radius = 0;
     return p;
 }
 

@@ -41,10 +41,13 @@ struct SplatParams {
     std::array<int, 4> least_points{4, 4, 1, 1};
     double least_radius_m = 0.01;
     /// Where the ball holds fewer points than this, the plane is asked of a wider one, among points of the
-    /// same class (`adaptive` only), and if they lie on one the splat grows in the wider ball. A few returns
-    /// a square metre are all there is of a far wall.
+    /// same class, and taken if they lie on one. A few returns a square metre are all there is of a far wall.
+    /// With `adaptive` the splat grows in the wider ball, too. With `descriptors`, where nothing keeps walls
+    /// and ground apart, it takes the normal and the group alone; there lone scan lines are asked as well,
+    /// however many points they have.
     std::array<int, 4> sparse_points{20, 20, 0, 0};
     double sparse_reach_m = 0.45;
+    int sparse_neighbours = 40;  ///< of the wider ball, at most
     /// They lie on a plane if their spread across it is at most this many times the bound of ε.
     double sparse_thickness = 0.7;
     /// A splat of fewer than `least_points` is kept all the same if its group is marked here and its ball
@@ -60,6 +63,11 @@ struct SplatParams {
     std::array<double, 4> lateral_noise{0, 0, 0.5, 0.5};
     /// A disc that is centred on its points still has its seed within this share of its radius.
     double seed_inside = 0.8;
+    /// A return stands for the part of the surface up to half-way to the next one: the radius is at least
+    /// this share of the sensor's angular step (Calibration::angular_step_rad) times the range of the seed,
+    /// up to a limit. It changes the radius alone: which splats there are is decided without it.
+    double range_radius = 1.0 / 3;
+    double range_radius_limit_m = 0.15;
     /// A crease is where a ball holds two surfaces: the plane of all its points is neither, and growth ends
     /// at once. There the plane comes from this many nearest points of the same class (0: no such splats),
     /// with this noise across the rays as in `lateral_noise`. The disc is small.
@@ -90,12 +98,15 @@ struct SplatParams {
         visit("least_radius_m", p.least_radius_m, 0.001, 0.1);
         visit("sparse_points", p.sparse_points, 0, 1000);
         visit("sparse_reach_m", p.sparse_reach_m, 0, 5);
+        visit("sparse_neighbours", p.sparse_neighbours, 3, 1000);
         visit("sparse_thickness", p.sparse_thickness, 0, 10);
         visit("sparse_discs", p.sparse_discs, 0, 1);
         visit("sparse_radius_m", p.sparse_radius_m, 0.01, 1);
         visit("disc_fill", p.disc_fill, 0, 10);
         visit("lateral_noise", p.lateral_noise, 0, 10);
         visit("seed_inside", p.seed_inside, 0, 1);
+        visit("range_radius", p.range_radius, 0, 2);
+        visit("range_radius_limit_m", p.range_radius_limit_m, 0.01, 1);
         visit("crease_points", p.crease_points, 0, 20);
         visit("crease_noise", p.crease_noise, 0.01, 10);
         visit("crease_radius_m", p.crease_radius_m, 0.01, 1);
