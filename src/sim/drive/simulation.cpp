@@ -80,7 +80,8 @@ class Simulation {
     void trace_pass(Group& group, const trace::ResidentCity::Pass& pass, KeptHits& kept);
     void sort_by_distance(const Group& group, std::vector<std::uint32_t>& tiles) const;
     void mark_missing(Group& group, std::span<const std::uint32_t> tiles);
-    /// What the learned model, if there is one, makes of a scan that is otherwise finished.
+    /// What the gains of the beams and the learned model, if there are any, make of a scan that is otherwise
+    /// finished.
     void look_again(Scan& scan);
     void conclude(Group& group);
 
@@ -265,6 +266,10 @@ Hash128 count_and_hash(Scan& scan) {
 }
 
 void Simulation::look_again(Scan& scan) {
+    const auto* head = std::get_if<SpinningHead>(&run_.sensor.rays);
+    if (head && !head->gain.empty())
+        for (Return& r : scan.returns)
+            r.intensity = learn::corrected_intensity(r.intensity, head->gain[r.beam], 0);
     if (!learned_) return;
     const learn::NoiseKeys keys{scan_key(run_.seed, run_.stream, scan.index), learn::place_key(run_.seed)};
     learned_->apply(scan.returns, keys, passes_.local());

@@ -16,9 +16,27 @@ constexpr std::uint32_t kMostBorrowed = 3;
 /// Real heads differ from their data sheets by less than this.
 constexpr double kFarFromBeam_deg = 1.0;
 
-/// The sensor's beam of each one that was found: in order when there are as many, else the nearest.
-std::vector<std::uint32_t> match_beams(const learn::ScanGrid& grid, const Sensor& sensor,
-                                       const BeamTable& found) {
+/// Fills places that no ray was recorded in from the nearest place of the same beam.
+void borrow_from_neighbours(const learn::ScanGrid& grid, const std::vector<bool>& known,
+                            std::vector<Return>& image) {
+    const std::uint32_t columns = grid.columns(), beams = grid.beams();
+    for (std::uint32_t ray = 0; ray < grid.rays(); ++ray) {
+        if (known[ray]) continue;
+        const std::uint32_t column = ray / beams, beam = ray % beams;
+        for (std::uint32_t away = 1; away <= kMostBorrowed && away < columns; ++away) {
+            const std::uint32_t before = (column + columns - away) % columns * beams + beam,
+                                after = (column + away) % columns * beams + beam;
+            if (!known[before] && !known[after]) continue;
+            image[ray] = image[known[before] ? before : after];
+            break;
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> match_beams(const Sensor& sensor, const BeamTable& found) {
+    const learn::ScanGrid grid(sensor);
     const std::uint32_t beams = grid.beams();
     if (found.size() == 0)
         throw ConfigError("the scans show no beams, so they cannot teach anything about a sensor");
@@ -49,30 +67,11 @@ std::vector<std::uint32_t> match_beams(const learn::ScanGrid& grid, const Sensor
     return beam_of;
 }
 
-/// Fills places that no ray was recorded in from the nearest place of the same beam.
-void borrow_from_neighbours(const learn::ScanGrid& grid, const std::vector<bool>& known,
-                            std::vector<Return>& image) {
-    const std::uint32_t columns = grid.columns(), beams = grid.beams();
-    for (std::uint32_t ray = 0; ray < grid.rays(); ++ray) {
-        if (known[ray]) continue;
-        const std::uint32_t column = ray / beams, beam = ray % beams;
-        for (std::uint32_t away = 1; away <= kMostBorrowed && away < columns; ++away) {
-            const std::uint32_t before = (column + columns - away) % columns * beams + beam,
-                                after = (column + away) % columns * beams + beam;
-            if (!known[before] && !known[after]) continue;
-            image[ray] = image[known[before] ? before : after];
-            break;
-        }
-    }
-}
-
-}  // namespace
-
 LessonMaker::LessonMaker(const Sensor& sensor, const BeamTable& found)
     : grid_(sensor),
       min_range_m_(static_cast<float>(sensor.min_range_m)),
       max_range_m_(static_cast<float>(sensor.max_range_m)),
-      beam_of_(match_beams(grid_, sensor, found)) {}
+      beam_of_(match_beams(sensor, found)) {}
 
 learn::LearningScan LessonMaker::lesson(const RecordedScan& scan, std::span<const Return> simulated) const {
     learn::LearningScan lesson;

@@ -10,12 +10,15 @@
 
 namespace citysplat::sim {
 
+/// The sensor's beam of each one that was found: in order of elevation when there are as many, else the
+/// nearest. Throws ConfigError when there are none, more than the sensor has, or one that is far from all.
+std::vector<std::uint32_t> match_beams(const Sensor& sensor, const BeamTable& found);
+
 /// Recorded scans as images of a sensor's beams and columns, so that what is learned about a ray of the real
 /// sensor holds for the simulated one.
 class LessonMaker {
   public:
-    /// Throws ConfigError when the beams that were found do not fit the sensor: too many, or farther than
-    /// half the spacing of its beams from all of them.
+    /// Throws ConfigError as match_beams() does.
     LessonMaker(const Sensor& sensor, const BeamTable& found);
 
     /// `simulated` is what the city returns to the rays of the scan. Returns outside the sensor's range count

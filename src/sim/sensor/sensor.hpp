@@ -26,6 +26,7 @@ struct RayTable {
 struct SpinningHead {
     std::vector<Beam> beams;
     SpinningPattern pattern;
+    std::vector<float> gain;  ///< of each beam: how bright it sees a surface; empty: all alike
 };
 
 /// A LiDAR or depth camera, as its TOML file says (docs/sensors.md).
