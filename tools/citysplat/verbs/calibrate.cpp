@@ -56,7 +56,7 @@ sim::CalibratedSensor from_scans(Context& context, CalibrateFlags& f, const sim:
                       stride = std::max<std::size_t>(1, (files + f.most_scans - 1) / f.most_scans);
     Progress::Stage stage(context.progress(), "cast real rays", files, "files");
     for (std::size_t i = 0; i < files; i += stride) {
-        drive.read(i, context.cancel(), [&](RecordedScan& scan) {
+        drive.read(i, context.cancel(), [&](const RecordedScan& scan) {
             calibration.add(scan, sim::cast_again(scan.rays, f.cast, model, context.cancel()));
         });
         stage.advance(std::min(stride, files - i));
