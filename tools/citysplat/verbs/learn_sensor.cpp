@@ -89,7 +89,7 @@ void run(Context& context, LearnFlags& f) {
     {
         Progress::Stage stage(context.progress(), "cast real rays", drive.sources().size(), "files");
         for (std::size_t i = 0; i < drive.sources().size(); i += stride) {
-            drive.read(i, context.cancel(), [&](RecordedScan& scan) {
+            drive.read(i, context.cancel(), [&](const RecordedScan& scan) {
                 set.add(lessons.lesson(scan, sim::cast_again(scan.rays, f.cast, model, context.cancel())));
             });
             stage.advance(std::min(stride, drive.sources().size() - i));
