@@ -50,8 +50,8 @@ splat::RecipeChanges changes_of(const BuildFlags& flags) {
 std::vector<tiling::BuildInput> inputs_of(const BuildFlags& flags, const Context& context) {
     std::vector<tiling::BuildInput> inputs;
     if (flags.inputs.empty()) return inputs;
-    const ReadOptions options = flags.reading.read_options();
     const TrajectoryOptions trajectory = flags.trajectory_reading.options();
+    const ReadOptions options = flags.reading.read_options(flags.trajectory, trajectory);
     const std::vector<InputSource> sources = expand_inputs(flags.inputs, flags.reading.labels());
     if (const auto missing = missing_labels(sources)) context.warn(*missing);
     for (const InputSource& source : sources)
