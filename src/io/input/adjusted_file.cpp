@@ -33,32 +33,42 @@ class AdjustedFile final : public PointFile {
     void read_block(std::size_t index, PointBatch& out) const override {
         constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
         file_->read_block(index, out);
-        const bool has_sensor = !out.sensor.empty();
+        const bool timed = !out.gps_time.empty(), has_sensor = !out.sensor.empty();
         out.sensor.resize(out.size(), {kUnknown, kUnknown, kUnknown});
-        std::optional<Pose> given, adjusted;
+        std::optional<Move> move;
         for (std::size_t i = 0; i < out.size(); ++i) {
-            const bool timed = !out.gps_time.empty();
             // All beams of a column share their time.
-            if (!timed || i == 0 || out.gps_time[i] != out.gps_time[i - 1]) {
-                given = timed ? given_.at(out.gps_time[i]) : std::nullopt;
-                adjusted = timed ? adjustment_->adjusted.at(out.gps_time[i]) : std::nullopt;
-            }
+            if (timed && (i == 0 || out.gps_time[i] != out.gps_time[i - 1])) move = move_at(out.gps_time[i]);
             Vec3d& sensor = out.sensor[i];
-            if (!given || !adjusted) {
+            if (!move) {
                 sensor = {kUnknown, kUnknown, kUnknown};
                 continue;
             }
-            const Quaternion turn = adjusted->rotation * conjugate(given->rotation);
-            const auto moved = [&](Vec3d p) {
-                return rotate(turn, p - given->translation) + adjusted->translation;
-            };
-            const Vec3d p = moved({out.x[i], out.y[i], out.z[i]});
+            const Vec3d p = move->apply({out.x[i], out.y[i], out.z[i]});
             out.x[i] = p.x, out.y[i] = p.y, out.z[i] = p.z;
-            sensor = has_sensor ? moved(sensor) : adjusted->translation;
+            sensor = has_sensor ? move->apply(sensor) : move->to;
         }
+        for (PointBatch::EmptyRay& ray : out.empty_rays)
+            if (const auto of_ray = move_at(ray.time_s)) {
+                ray.origin = of_ray->apply(ray.origin);
+                ray.direction = rotate(of_ray->turn, ray.direction);
+            }
     }
 
   private:
+    /// adjusted · given⁻¹ at one time; about the sensor, so that large coordinates cost no digits.
+    struct Move {
+        Vec3d from, to;
+        Quaternion turn;
+        Vec3d apply(Vec3d p) const { return rotate(turn, p - from) + to; }
+    };
+    std::optional<Move> move_at(double time_s) const {
+        const auto given = given_.at(time_s), adjusted = adjustment_->adjusted.at(time_s);
+        if (!given || !adjusted) return std::nullopt;
+        return Move{given->translation, adjusted->translation,
+                    adjusted->rotation * conjugate(given->rotation)};
+    }
+
     std::unique_ptr<PointFile> file_;
     std::shared_ptr<const Adjustment> adjustment_;
     Trajectory own_poses_;
