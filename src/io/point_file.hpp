@@ -7,12 +7,15 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace citysplat {
+
+struct Adjustment;
 
 /// How an input is to be read. Everything here can change results.
 struct ReadOptions {
@@ -45,6 +48,8 @@ struct ReadOptions {
     std::optional<Pose> world_from_sensor{};
     /// When that scan was; becomes the GPS time of points without one.
     std::optional<double> scan_time_s{};
+    /// Where an adjusted trajectory puts the points (io/input/adjusted_file.hpp); nullptr: they stay.
+    std::shared_ptr<const Adjustment> adjustment{};
 };
 
 /// What the header of a point file says, after it has been checked against the file.

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "splat/calibration.hpp"
+#include "splat/city_thickness.hpp"
 #include "splat/generation/tile_generation.hpp"
 #include "splat/search/curve.hpp"
 
@@ -65,6 +66,7 @@ SplatProcessor::SplatProcessor(const SplatParams& params, ClassMap classes)
 
 tiling::Calibration SplatProcessor::calibrate(const tiling::RegionReader& reader, const CancelToken& cancel,
                                               Progress& progress) const {
+    *thickness_ = measure_thickness(reader, classes_, cancel, progress);
     return measure_calibration(params_, classes_, reader, cancel, progress);
 }
 

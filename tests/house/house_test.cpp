@@ -24,8 +24,9 @@ const std::map<std::string, Names> kMayUse{
     {"core", {}},
     {"model", {"core"}},
     {"io", {"core", "model"}},
+    {"adjust", {"core", "model", "io"}},
     {"tiling", {"core", "model", "io"}},
-    {"splat", {"core", "model", "io", "tiling"}},
+    {"splat", {"core", "model", "io", "adjust", "tiling"}},
     {"trace", {"core", "model"}},
     {"sim", {"core", "model", "io", "trace"}},
     {"compare", {"core", "model", "io", "trace", "sim"}},
@@ -39,7 +40,7 @@ const std::map<std::string, Names> kMayUse{
 /// The files that may include a library; a name ending in / is a folder.
 const std::map<std::string, std::vector<std::string>> kFences{
     {"CLI/", {"tools/"}},
-    {"Eigen/", {"src/sim/learn/network_trainer.cpp"}},
+    {"Eigen/", {"src/adjust/block_solver.cpp", "src/sim/learn/network_trainer.cpp"}},
     {"cuda", {"cuda/"}},
     {"embree", {"src/core/embree.hpp"}},
     {"hwy/", {"src/trace/", "src/splat/", "src/sim/learn/", "src/sim/scan/"}},

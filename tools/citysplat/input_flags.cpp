@@ -2,6 +2,7 @@
 
 #include "citysplat/number_flags.hpp"
 #include "core/error.hpp"
+#include "io/input/adjusted_file.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -16,6 +17,10 @@ void InputFlags::add_to(CLI::App& verb) {
                     "convert coordinates to this system (by PROJ; heights only to metres): EPSG:n or WKT");
     verb.add_option("--labels", labels_,
                     "labels in files of their own: a folder with one per cloud, or a file");
+    verb.add_option("--adjusted", adjusted_,
+                    "what citysplat adjust made of the trajectory: moves each point to where it belongs")
+        ->check(CLI::ExistingFile)
+        ->type_name("FILE");
     verb.add_option("--columns", columns_,
                     "names of the columns of text files, e.g. \"x y z intensity label\"");
     verb.add_option("--intensity-range", intensity_range_, "intensities that become 0 and 65535")
@@ -46,6 +51,13 @@ ReadOptions InputFlags::read_options() const {
         if (!(intensity_range_[0] < intensity_range_[1]))
             throw UsageError("--intensity-range: the first number must be below the second");
     }
+    return options;
+}
+
+ReadOptions InputFlags::read_options(const std::filesystem::path& trajectory,
+                                     const TrajectoryOptions& how) const {
+    ReadOptions options = read_options();
+    if (!adjusted_.empty()) options.adjustment = io::read_adjustment(trajectory, how, adjusted_);
     return options;
 }
 

@@ -19,11 +19,13 @@ class InputFlags {
     /// After parsing. Throws UsageError.
     ReadOptions read_options() const;
     const std::filesystem::path& labels() const { return labels_; }
+    /// The same, with the points where --adjusted puts them. `trajectory` is the verb's own; it may be empty.
+    ReadOptions read_options(const std::filesystem::path& trajectory, const TrajectoryOptions& how) const;
 
   private:
     std::string units_ = "refuse", reader_ = "auto", crs_, to_crs_, columns_;
     std::vector<double> intensity_range_;
-    std::filesystem::path labels_;
+    std::filesystem::path labels_, adjusted_;
     bool salvage_ = false, ignore_bounds_ = false;
 };
 

@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "core/text.hpp"
+#include "io/input/adjusted_file.hpp"
 #include "io/input/converted_file.hpp"
 #include "io/input/kitti_sequence.hpp"
 #include "io/las/las_file.hpp"
@@ -58,8 +59,8 @@ std::unique_ptr<PointFile> open_point_file(const std::filesystem::path& path, co
         if (how.labels.empty()) how.labels = scan.labels;
     }
     auto file = io::at_pose(open_by_content(File(path, File::Mode::read), how), how);
-    return options.to_crs.empty() ? std::move(file)
-                                  : io::in_other_crs(std::move(file), options, path.string());
+    if (!options.to_crs.empty()) file = io::in_other_crs(std::move(file), options, path.string());
+    return how.adjustment ? io::with_adjusted_poses(std::move(file), how, path.string()) : std::move(file);
 }
 
 }  // namespace citysplat

@@ -51,7 +51,7 @@ struct BuildOptions {
     bool keep_going = false;                        ///< finish the other tiles when one fails
     std::optional<Shard> shard;                     ///< build a part, publish nothing
     std::optional<std::uint64_t> most_tile_points;  ///< split tiles above this, whatever the memory
-    OpenPointFile open = io::open_by_reading;
+    OpenPointFile open = io::ReadingOpener();
     LoadTrajectory load_trajectory = io::trajectory_by_reading;
     /// What `reading` of an input that is not mentioned has become, where it speaks of files that can change.
     std::function<std::string(const std::string& reading)> refresh = io::refreshed_reading;

@@ -3,6 +3,7 @@
 #include "citysplat/context.hpp"
 #include "citysplat/input_flags.hpp"
 #include "citysplat/number_flags.hpp"
+#include "citysplat/thickness_report.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
@@ -12,6 +13,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <array>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -59,27 +61,6 @@ std::vector<DriveArguments> drives_of(const AdjustFlags& flags) {
     return drives;
 }
 
-std::string percent(double share) {
-    std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), "%.2f %%", 100 * share);
-    return text.data();
-}
-
-json to_json(const adjust::Thickness& t) {
-    json worst = json::array();
-    for (const adjust::CellGap& gap : t.worst())
-        worst.push_back({{"gap_m", gap.gap_m},
-                         {"place", {gap.place_m.x, gap.place_m.y, gap.place_m.z}},
-                         {"times_s", {gap.first_s, gap.second_s}},
-                         {"drives", {gap.first_drive, gap.second_drive}}});
-    return {{"cells", t.cells()},
-            {"thick_share", t.share_thick()},
-            {"gap_p50_m", t.quantile_m(0.5)},
-            {"gap_p90_m", t.quantile_m(0.9)},
-            {"gap_p99_m", t.quantile_m(0.99)},
-            {"worst", worst}};
-}
-
 json to_json(const adjust::AdjustReport& r, const std::vector<DriveArguments>& arguments) {
     json drives = json::array();
     for (std::size_t d = 0; d < r.drives.size(); ++d) {
@@ -110,18 +91,9 @@ json to_json(const adjust::AdjustReport& r, const std::vector<DriveArguments>& a
             {"cells", r.cells.cells},
             {"cells_contradictory", r.cells.contradictory},
             {"observations", r.cells.observations},
-            {"thickness_before", to_json(r.before)},
-            {"thickness_after", to_json(r.after)},
+            {"thickness_before", thickness_json(r.before)},
+            {"thickness_after", thickness_json(r.after)},
             {"peak_rss_bytes", peak_rss_bytes()}};
-}
-
-std::string to_text(const adjust::Thickness& t) {
-    std::array<char, 160> text{};
-    std::snprintf(text.data(), text.size(),
-                  "%s of %s flat cells thicker than 10 cm (gap p50 %.1f, p90 %.1f, p99 %.1f cm)",
-                  percent(t.share_thick()).c_str(), format_count(t.cells()).c_str(), 100 * t.quantile_m(0.5),
-                  100 * t.quantile_m(0.9), 100 * t.quantile_m(0.99));
-    return text.data();
 }
 
 std::string to_text(const adjust::AdjustReport& r, const std::vector<DriveArguments>& arguments) {
@@ -137,14 +109,8 @@ std::string to_text(const adjust::AdjustReport& r, const std::vector<DriveArgume
                       c.most_turn_s, c.knots_seen, c.knots);
         text += arguments[d].trajectory + line.data();
     }
-    text += "before: " + to_text(r.before) + "\nafter:  " + to_text(r.after) + "\n";
-    for (const adjust::CellGap& gap : r.after.worst()) {
-        std::snprintf(line.data(), line.size(), "  %.1f cm at %.1f %.1f %.1f between %.3f s and %.3f s\n",
-                      100 * gap.gap_m, gap.place_m.x, gap.place_m.y, gap.place_m.z, gap.first_s,
-                      gap.second_s);
-        text += line.data();
-    }
-    return text;
+    return text + "before: " + thickness_text(r.before) + "\nafter:  " + thickness_text(r.after) + "\n" +
+           worst_text(r.after);
 }
 
 void write_trajectory(const Trajectory& trajectory, const std::filesystem::path& path) {

@@ -1,6 +1,7 @@
 #include "citysplat/context.hpp"
 #include "citysplat/input_flags.hpp"
 #include "citysplat/number_flags.hpp"
+#include "citysplat/thickness_report.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
@@ -50,8 +51,8 @@ splat::RecipeChanges changes_of(const BuildFlags& flags) {
 std::vector<tiling::BuildInput> inputs_of(const BuildFlags& flags, const Context& context) {
     std::vector<tiling::BuildInput> inputs;
     if (flags.inputs.empty()) return inputs;
-    const ReadOptions options = flags.reading.read_options();
     const TrajectoryOptions trajectory = flags.trajectory_reading.options();
+    const ReadOptions options = flags.reading.read_options(flags.trajectory, trajectory);
     const std::vector<InputSource> sources = expand_inputs(flags.inputs, flags.reading.labels());
     if (const auto missing = missing_labels(sources)) context.warn(*missing);
     for (const InputSource& source : sources)
@@ -217,8 +218,8 @@ void run(Context& context, const BuildFlags& flags) {
     options.keep_going = flags.keep_going;
 
     splat::SplatProcessor processor(recipe.params, recipe.classes);
-    const auto report =
-        tiling::build_city(flags.city, processor, options, context.cancel(), context.progress());
+    auto report = tiling::build_city(flags.city, processor, options, context.cancel(), context.progress());
+    if (const auto thick = thickness_warning(processor.thickness())) report.warnings.push_back(*thick);
     for (const std::string& line : report.warnings) context.warn(line);
     if (report.inputs_read > 0 && report.crs.empty() && !flags.dry_run)
         context.say(
@@ -230,6 +231,10 @@ void run(Context& context, const BuildFlags& flags) {
     if (report.tiles_built > 0) context.detail(stages_text(processor.times()));
     json result = to_json(report, flags.explain);
     result["tile_cpu_seconds"] = stages_json(processor.times());
+    if (processor.thickness().cells() > 0) {
+        result["thickness"] = thickness_json(processor.thickness());
+        context.say("between passes: " + thickness_text(processor.thickness()));
+    }
     context.result(result, to_text(report, flags));
     if (!report.failures.empty()) {
         for (const auto& failure : report.failures)

@@ -188,7 +188,8 @@ std::vector<std::string> warnings_of(const RayCounts& counts, bool beams_missing
 sim::RecordedDrive drive_of(Context& context, const CompareFlags& f) {
     Trajectory trajectory;
     if (!f.trajectory.empty()) trajectory = read_trajectory(f.trajectory, f.trajectory_reading.options());
-    sim::RecordedDrive drive(expand_inputs(f.rays, f.reading.labels()), f.reading.read_options(),
+    sim::RecordedDrive drive(expand_inputs(f.rays, f.reading.labels()),
+                             f.reading.read_options(f.trajectory, f.trajectory_reading.options()),
                              std::move(trajectory));
     if (const auto missing = missing_labels(drive.sources())) context.warn(*missing);
     if (f.picture_scan > drive.sources().size())

@@ -113,7 +113,8 @@ void run(const Options& o, Context& context) {
     if (!o.inputs.empty()) sources = expand_inputs(o.inputs, o.flags.labels());
     if (const auto missing = missing_labels(sources)) context.warn(*missing);
     const ClassMaps maps(o.classes);
-    Look look{o.flags.read_options(), o.header_only, maps, trajectory};
+    Look look{o.flags.read_options(o.trajectory, o.trajectory_flags.options()), o.header_only, maps,
+              trajectory};
     if (look.read.units == ReadOptions::Units::refuse) look.read.units = ReadOptions::Units::as_is;
     const auto [reports, errors] = look_at_all(sources, look, context);
     const FileReport all = reports.empty() ? FileReport{} : together(reports);
