@@ -40,7 +40,7 @@ std::vector<Return> cast_again(std::span<const RecordedRay> recorded, const Cast
         parallel_ranges(count, 4096, [&](std::size_t begin, std::size_t end) {
             for (std::size_t i = begin; i < end; ++i) {
                 const Echo echo = echo_of(lists[i].hits, std::min(lists[i].count, model.depth), model.gap_m);
-                returns[first + i] = return_of(model, 0, Firing{}, rays[i], echo);
+                returns[first + i] = return_of({model, 0, Firing{}, rays[i]}, echo);
             }
         });
     }
