@@ -76,7 +76,8 @@ void run(Context& context, LearnFlags& f) {
     const tiling::CityReader city(f.city);
     Trajectory trajectory;
     if (!f.trajectory.empty()) trajectory = read_trajectory(f.trajectory, f.trajectory_reading.options());
-    sim::RecordedDrive drive(expand_inputs(f.scans, f.reading.labels()), f.reading.read_options(),
+    sim::RecordedDrive drive(expand_inputs(f.scans, f.reading.labels()),
+                             f.reading.read_options(f.trajectory, f.trajectory_reading.options()),
                              std::move(trajectory));
     const Stopwatch watch;
     drive.find_beams(context.cancel());
