@@ -145,7 +145,7 @@ BeamNetwork Learner::learn(const char* what, const std::vector<std::uint32_t>& c
         stage.advance(now - told);
         told = now;
     };
-    const TrainingTask task{x, beam, target, set_.grid().beams(), loss};
+    const TrainingTask task{x, beam, target, set_.grid().beams(), loss, options_.effort};
     return train_network(task, cancel_, done);
 }
 

@@ -1,4 +1,5 @@
 #include "citysplat/context.hpp"
+#include "citysplat/file_report.hpp"
 #include "citysplat/input_flags.hpp"
 #include "citysplat/number_flags.hpp"
 #include "citysplat/thickness_report.hpp"
@@ -53,8 +54,12 @@ std::vector<tiling::BuildInput> inputs_of(const BuildFlags& flags, const Context
     if (flags.inputs.empty()) return inputs;
     const TrajectoryOptions trajectory = flags.trajectory_reading.options();
     const ReadOptions options = flags.reading.read_options(flags.trajectory, trajectory);
-    const std::vector<InputSource> sources = expand_inputs(flags.inputs, flags.reading.labels());
+    const std::vector<InputSource> sources = expand_inputs(
+        flags.inputs, flags.reading.labels(), flags.reading.drive_options(!flags.trajectory.empty()));
     if (const auto missing = missing_labels(sources)) context.warn(*missing);
+    for (const auto& drive : drives_of(sources))
+        for (const std::string& text : drive->assumptions)
+            context.say(drive->folder.string() + " (" + drive->kind + "): " + text);
     for (const InputSource& source : sources)
         inputs.push_back({source.path, flags.trajectory, io::reading_of(source, options, trajectory)});
     return inputs;
@@ -87,6 +92,7 @@ json to_json(const tiling::BuildReport& r, bool explain) {
                   {"no_return", p.no_return},
                   {"damaged", p.damaged},
                   {"far_outliers", r.far_outliers}}},
+                {"points_masked", masked_json(r.masked)},
                 {"points_without_sensor", p.without_sensor},
                 {"inputs", r.inputs},
                 {"inputs_read", r.inputs_read},
@@ -142,7 +148,9 @@ std::string points_dropped(const tiling::BuildReport& r) {
     std::string text;
     for (const auto& [reason, count] : reasons)
         if (count > 0) text += (text.empty() ? "left out: " : ", ") + format_count(count) + " " + reason;
-    return text.empty() ? "" : text + " (of " + format_count(p.read) + " points)\n";
+    if (!text.empty()) text += " (of " + format_count(p.read) + " points)\n";
+    if (const std::string masked = masked_text(r.masked); !masked.empty()) text += "masked: " + masked + "\n";
+    return text;
 }
 
 std::string to_text(const tiling::BuildReport& r, const BuildFlags& flags) {

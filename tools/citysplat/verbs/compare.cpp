@@ -188,7 +188,9 @@ std::vector<std::string> warnings_of(const RayCounts& counts, bool beams_missing
 sim::RecordedDrive drive_of(Context& context, const CompareFlags& f) {
     Trajectory trajectory;
     if (!f.trajectory.empty()) trajectory = read_trajectory(f.trajectory, f.trajectory_reading.options());
-    sim::RecordedDrive drive(expand_inputs(f.rays, f.reading.labels()),
+    io::DriveOptions drives = f.reading.drive_options(!f.trajectory.empty());
+    drives.own_car = false;  // every real ray is judged
+    sim::RecordedDrive drive(expand_inputs(f.rays, f.reading.labels(), drives),
                              f.reading.read_options(f.trajectory, f.trajectory_reading.options()),
                              std::move(trajectory));
     if (const auto missing = missing_labels(drive.sources())) context.warn(*missing);
