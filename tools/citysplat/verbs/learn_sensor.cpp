@@ -134,6 +134,10 @@ void add_learn_sensor(CLI::App& app, Context& context) {
         ->check(in_range({0.1, 0.95}))
         ->capture_default_str()
         ->type_name("SHARE");
+    verb.add_option("--effort", f.learning.effort, "how long networks are trained; less is quicker and worse")
+        ->check(in_range({0.01, 100}))
+        ->capture_default_str()
+        ->type_name("FACTOR");
     verb.add_option("--most-rays", f.most_rays,
                     "rays that are kept, at 130 bytes each; scans are left out evenly")
         ->check(whole_from(std::uint64_t{10'000}, std::uint64_t{100'000'000}))
