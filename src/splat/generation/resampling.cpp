@@ -73,9 +73,12 @@ void SplatCentres::make_unique(std::vector<Centre>& centres) {
     };
     std::vector<Centre> unique;
     unique.reserve(centres.size());
-    for (const KeyedIndex& e : order)
-        if (unique.empty() || !same_place(unique.back().point, centres[e.index].point))
-            unique.push_back(centres[e.index]);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        constexpr std::size_t kAhead = 16;
+        if (i + kAhead < order.size()) prefetch(&centres[order[i + kAhead].index]);
+        const Centre& c = centres[order[i].index];
+        if (unique.empty() || !same_place(unique.back().point, c.point)) unique.push_back(c);
+    }
     centres = std::move(unique);
 }
 
