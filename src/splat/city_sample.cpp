@@ -71,7 +71,7 @@ class CandidatePoints {
   public:
     struct Point {
         std::int32_t x, y, z;
-        std::uint32_t label;
+        std::uint32_t source;  ///< its place among the points of the region
         auto place() const { return std::tie(x, y, z); }
     };
     struct Near {
@@ -85,8 +85,9 @@ class CandidatePoints {
           begin_(static_cast<std::size_t>((region.covered.max_y - region.covered.min_y) / kBandSteps) + 2) {
         std::vector<Point> kept;
         kept.reserve(region.points.size());
-        for (const TilePoint& p : region.points) {
-            const Point point{p.x, p.y, p.z, p.label};
+        for (std::size_t i = 0; i < region.points.size(); ++i) {
+            const TilePoint& p = region.points[i];
+            const Point point{p.x, p.y, p.z, static_cast<std::uint32_t>(i)};
             if (classes.dynamic(p.label) || (!kept.empty() && kept.back().place() == point.place())) continue;
             kept.push_back(point);
             ++begin_[band(p.y) + 1];
@@ -202,6 +203,43 @@ double chance_to_enclose(std::uint32_t reach2) {
     return side * side;
 }
 
+/// The neighbourhood of a point, with what was read.
+struct Neighbourhood {
+    const tiling::Region& region;
+    const CandidatePoints& points;
+    std::uint32_t point;
+    std::span<const CandidatePoints::Near> near;
+    std::uint32_t reach2;
+    bool whole_ball;  ///< there are no others within the reach
+};
+
+/// SampledPoint::step. Two returns are of one scan if they have the same time slot. The angle is the distance
+/// between the rays at the place of the point, over its range: noise lies along the rays and does not count.
+/// Where other scans take all places in the neighbourhood the angle is at least what the reach says, and
+/// counts as that; where nothing else is near the point stands alone and tells none.
+std::uint32_t step_of(const Neighbourhood& n) {
+    const CandidatePoints::Point& p = n.points[n.point];
+    const TilePoint& own = n.region.points[p.source];
+    constexpr double kUnit = static_cast<double>(kLatticePerMetre) / TilePoint::kSensorStepsPerMetre;
+    const Vec3d ray = Vec3d{static_cast<double>(own.sensor_dx), static_cast<double>(own.sensor_dy),
+                            static_cast<double>(own.sensor_dz)} *
+                      kUnit;
+    const double range2 = dot(ray, ray);
+    if (!own.has_sensor() || own.slot == TilePoint::kNoSlot || range2 == 0) return 0;
+    double across2 = n.whole_ball ? 0 : static_cast<double>(n.reach2);
+    bool found = false;
+    for (const CandidatePoints::Near& near : n.near) {
+        const CandidatePoints::Point& q = n.points[near.point];
+        if (near.point == n.point || n.region.points[q.source].slot != own.slot) continue;
+        const Vec3d d{static_cast<double>(q.x - p.x), static_cast<double>(q.y - p.y),
+                      static_cast<double>(q.z - p.z)};
+        const double along = dot(d, ray), to_ray2 = std::max(0.0, dot(d, d) - along * along / range2);
+        across2 = found ? std::min(across2, to_ray2) : to_ray2;
+        found = true;
+    }
+    return static_cast<std::uint32_t>(std::min(kAngleOne * std::sqrt(across2 / range2), 4e9));
+}
+
 void add(const CandidatePoints& points, std::uint32_t from, std::span<const CandidatePoints::Near> near,
          SampledPlace& place) {
     for (const auto& n : near) {
@@ -255,12 +293,14 @@ SampledPlace sample_place(const RegionReader& reader, const LatticeBox& place, c
             const std::uint32_t i = points.at(p);
             const std::uint32_t reach2 = points.find_nearest(i, reach, width, near);
             if (!edge.encloses(points[i].x, points[i].y, reach2)) continue;
+            const bool whole_ball = near.size() < static_cast<std::size_t>(reach.k);
             const double stands_for = share / (halo == 0 ? chance_to_enclose(reach2) : 1);
             sample.points.push_back({.first = static_cast<std::uint32_t>(sample.offsets.size()),
                                      .count = static_cast<std::uint32_t>(near.size()),
                                      .reach2 = reach2,
                                      .weight = static_cast<std::uint32_t>(kWeightOne * stands_for + 0.5),
-                                     .group = classes.group(static_cast<std::uint16_t>(points[i].label))});
+                                     .step = step_of({region, points, i, near, reach2, whole_ball}),
+                                     .group = classes.group(region.points[points[i].source].label)});
             add(points, i, near, sample);
         }
         return sample;
