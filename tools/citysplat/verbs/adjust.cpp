@@ -13,9 +13,11 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,10 +45,7 @@ struct DriveArguments {
 std::vector<DriveArguments> drives_of(const AdjustFlags& flags) {
     std::vector<DriveArguments> drives;
     if (!flags.inputs.empty()) {
-        if (flags.trajectory.empty() || flags.out.empty())
-            throw UsageError(
-                "adjust needs --trajectory, the poses as they are, and --out, where to write the adjusted "
-                "ones");
+        if (flags.out.empty()) throw UsageError("adjust needs --out, where to write the adjusted poses");
         drives.push_back({flags.trajectory, flags.out, flags.inputs});
     } else if (!flags.trajectory.empty() || !flags.out.empty()) {
         throw UsageError("adjust needs the clouds that were seen from --trajectory");
@@ -55,7 +54,8 @@ std::vector<DriveArguments> drives_of(const AdjustFlags& flags) {
         drives.push_back({words[0], words[1], {words.begin() + 2, words.end()}});
     if (drives.empty()) throw UsageError("adjust needs clouds, --trajectory and --out");
     for (const DriveArguments& drive : drives)
-        if (std::error_code error; std::filesystem::equivalent(drive.trajectory, drive.out, error))
+        if (std::error_code error;
+            !drive.trajectory.empty() && std::filesystem::equivalent(drive.trajectory, drive.out, error))
             throw UsageError("--out " + drive.out +
                              " is the trajectory itself; what was measured is kept, give another name");
     return drives;
@@ -123,15 +123,31 @@ void write_trajectory(const Trajectory& trajectory, const std::filesystem::path&
     file.commit();
 }
 
+/// The poses as they are: of the file that was named, or those that a folder of a drive has itself.
+Trajectory given_poses(const DriveArguments& arguments, std::span<const InputSource> sources,
+                       const TrajectoryOptions& how) {
+    if (!arguments.trajectory.empty()) return read_trajectory(arguments.trajectory, how);
+    const auto found = citysplat::drives_of(sources);
+    const bool all =
+        std::all_of(sources.begin(), sources.end(), [](const InputSource& s) { return s.drive; });
+    if (found.size() != 1 || !all)
+        throw UsageError(
+            "adjust needs --trajectory, the poses as they are, unless its clouds are the scans of one drive");
+    return found[0]->trajectory;
+}
+
 void run(Context& context, const AdjustFlags& flags) {
     const Stopwatch watch;
     const auto arguments = drives_of(flags);
     const ReadOptions read = flags.reading.read_options();
     std::vector<adjust::AdjustDrive> drives;
     for (const DriveArguments& drive : arguments) {
-        adjust::AdjustDrive opened{
-            drive.trajectory, read_trajectory(drive.trajectory, flags.trajectory_reading.options()), {}};
-        for (const InputSource& source : expand_inputs(drive.inputs, flags.reading.labels()))
+        const std::vector<InputSource> sources = expand_inputs(
+            drive.inputs, flags.reading.labels(), flags.reading.drive_options(!drive.trajectory.empty()));
+        adjust::AdjustDrive opened{drive.trajectory.empty() ? drive.inputs.front() : drive.trajectory,
+                                   given_poses(drive, sources, flags.trajectory_reading.options()),
+                                   {}};
+        for (const InputSource& source : sources)
             opened.clouds.push_back([source, read] { return source.open(read); });
         drives.push_back(std::move(opened));
     }
@@ -158,7 +174,8 @@ void add_adjust(CLI::App& app, Context& context) {
     verb.fallthrough();
     verb.add_option("inputs", flags->inputs, "the clouds of the drive: files, folders, patterns or @lists")
         ->type_name("INPUT");
-    verb.add_option("--trajectory", flags->trajectory, "the poses as they are")
+    verb.add_option("--trajectory", flags->trajectory,
+                    "the poses as they are; default: those of the folder of a drive")
         ->check(CLI::ExistingFile)
         ->type_name("FILE");
     verb.add_option("--out", flags->out, "the adjusted poses, as TUM lines")->type_name("FILE");
