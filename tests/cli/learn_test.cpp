@@ -64,7 +64,7 @@ TEST_CASE("a model is learned from scans, used by a simulation, and refused wher
     CHECK(std::fabs(dropped - wanted) < 0.15 * wanted);
     CHECK(with["digest"] != plain["digest"]);
     CHECK(test::run_json(lesson.simulation("d", {"--sensor", lesson.sheet, "--model", lesson.model,
-                                                 "--threads", "1", "--resident", "1M"}))["digest"] ==
+                                                 "--threads", "1", "--resident", "2M"}))["digest"] ==
           with["digest"]);
 
     // The sensor file may name the model.
