@@ -121,6 +121,8 @@ void build(const SplatColumns& columns, std::size_t splats, float slack_m, WideT
             const LastBlock last(columns, first, splats - first);
             build_block(last.view(), slack_m, tile.blocks[b], node, b % kWide);
         }
+        for (std::size_t i = first; i < std::min(first + kWide, splats); ++i)
+            tile.facts[i] = facts_of(columns, static_cast<std::uint32_t>(i));
     }
     for (level = (level + kWide - 1) / kWide; level > 1; level = (level + kWide - 1) / kWide) {
         BoxNode* above = nodes + level;
@@ -130,7 +132,6 @@ void build(const SplatColumns& columns, std::size_t splats, float slack_m, WideT
         }
         nodes = above;
     }
-    for (std::size_t i = 0; i < splats; ++i) tile.facts[i] = facts_of(columns, static_cast<std::uint32_t>(i));
 }
 
 }  // namespace HWY_NAMESPACE
