@@ -65,6 +65,7 @@ const Names kPrivateHeaders{
     "src/splat/search/plane_fit_inl.hpp",
     "src/splat/search/search_buffers.hpp",
     "src/splat/search/search_lanes_inl.hpp",
+    "src/trace/groups/lanes_inl.hpp",
 };
 
 std::string module_of(const std::string& path) {

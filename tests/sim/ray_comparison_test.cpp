@@ -53,7 +53,7 @@ RecordedRay ray_to_sky(double range_m) {
 
 std::vector<sim::Return> cast(const RecordedScan& scan, const TileSource& city,
                               const sim::CastOptions& options = {}) {
-    const auto tracer = trace::make_embree_tracer();
+    const auto tracer = trace::make_group_tracer();
     trace::ResidentCity model(city, *tracer, {});
     return sim::cast_again(scan.rays, options, model, CancelToken());
 }
@@ -150,7 +150,7 @@ TEST_CASE("recorded rays meet the same city whatever its tiles, the budget and t
         scan.rays.push_back(ray);
     }
     const auto digest = [&](const TileSource& city, std::uint32_t hits, std::uint64_t budget_bytes) {
-        const auto tracer = trace::make_embree_tracer();
+        const auto tracer = trace::make_group_tracer();
         trace::CacheOptions cache;
         cache.budget_bytes = budget_bytes;
         trace::ResidentCity model(city, *tracer, cache);
@@ -160,7 +160,7 @@ TEST_CASE("recorded rays meet the same city whatever its tiles, the budget and t
         const auto returns = sim::cast_again(scan.rays, options, model, CancelToken());
         return hash_bytes(std::as_bytes(std::span(returns)));
     };
-    const auto tracer = trace::make_embree_tracer();
+    const auto tracer = trace::make_group_tracer();
     const MemoryCity small(discs, 16);
     std::uint64_t largest = 0;
     for (const TileEntry& e : small.tiles())
@@ -177,7 +177,7 @@ TEST_CASE("recorded rays meet the same city whatever its tiles, the budget and t
 
 TEST_CASE("casting recorded rays stops when it is asked to") {
     const MemoryCity city(wall(), 16);
-    const auto tracer = trace::make_embree_tracer();
+    const auto tracer = trace::make_group_tracer();
     trace::ResidentCity model(city, *tracer, {});
     const std::vector<RecordedRay> rays(100, ray_to_wall(0, 0));
     CancelToken cancel;

@@ -70,6 +70,8 @@ class Simulation {
     /// Counts what the scans of a leg can meet.
     void look_around(std::size_t first, const Itinerary::Leg& leg);
     Group prepare(std::size_t first, std::size_t count);
+    /// How many rays of a group the tracer wants at a time.
+    std::size_t batch_rays(const Group& group);
     /// All tiles are there: returns are made at once.
     void trace_at_once(Group& group, const trace::TileSet& tiles);
     /// One scan, whose tiles come in several sets, front to back; hits are kept between them.
@@ -183,9 +185,16 @@ void for_each_batch(const Group& group, std::size_t batch, F f) {
     });
 }
 
+std::size_t Simulation::batch_rays(const Group& group) {
+    const ScanRays& first = group.rays[0];
+    RayBatch& sample = batches_.local();
+    sample.generate(first.view(), 0, std::min(first.size(), trace::Tracer::kSampleRays));
+    return city_.tracer().batch_rays(sample.rays());
+}
+
 void Simulation::trace_at_once(Group& group, const trace::TileSet& tiles) {
     const trace::Tracer& tracer = city_.tracer();
-    for_each_batch(group, tracer.batch_rays(), [&](std::size_t s, std::size_t first, std::size_t count) {
+    for_each_batch(group, batch_rays(group), [&](std::size_t s, std::size_t first, std::size_t count) {
         const ScanView view = group.rays[s].view();
         trace_scan(tracer, tiles, {view, first, count}, batches_.local(), group.scans[s].returns);
     });
@@ -213,7 +222,7 @@ void Simulation::trace_pass(Group& group, const trace::ResidentCity::Pass& pass,
     const auto part = [](auto& all, std::size_t first, std::size_t count) {
         return all.empty() ? std::span(all) : std::span(all).subspan(first, count);
     };
-    for_each_batch(group, tracer.batch_rays(), [&](std::size_t, std::size_t first, std::size_t count) {
+    for_each_batch(group, batch_rays(group), [&](std::size_t, std::size_t first, std::size_t count) {
         RayBatch& batch = batches_.local();
         batch.generate(view, first, count);
         const auto hits = part(kept.hits, first, count);
@@ -228,8 +237,7 @@ void Simulation::trace_pass(Group& group, const trace::ResidentCity::Pass& pass,
 
 void Simulation::mark_missing(Group& group, std::span<const std::uint32_t> tiles) {
     if (tiles.empty()) return;
-    const std::size_t batch_rays = city_.tracer().batch_rays();
-    for_each_batch(group, batch_rays, [&](std::size_t s, std::size_t first, std::size_t count) {
+    for_each_batch(group, batch_rays(group), [&](std::size_t s, std::size_t first, std::size_t count) {
         RayBatch& batch = batches_.local();
         batch.generate(group.rays[s].view(), first, count);
         for (std::size_t i = 0; i < count; ++i) {

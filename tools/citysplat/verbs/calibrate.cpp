@@ -51,7 +51,7 @@ sim::CalibratedSensor from_scans(Context& context, CalibrateFlags& f, const sim:
     drive.find_beams(context.cancel());
     sim::SensorCalibration calibration(sensor, sim::match_beams(sensor, drive.beams()));
     f.cast.reach_m = static_cast<float>(sensor.max_range_m);
-    const auto tracer = trace::make_embree_tracer();
+    const auto tracer = trace::make_group_tracer();
     trace::ResidentCity model(city, *tracer, trace::CacheOptions{parse_bytes(f.resident, "--resident")});
     const std::size_t files = drive.sources().size(),
                       stride = std::max<std::size_t>(1, (files + f.most_scans - 1) / f.most_scans);

@@ -218,7 +218,7 @@ void run_rays(Context& context, const CompareFlags& f) {
     const sim::RecordedDrive drive = drive_of(context, f);
     const std::size_t files = drive.sources().size();
     const std::size_t pictured = f.picture_scan > 0 ? f.picture_scan - 1 : files / 2;
-    const auto tracer = trace::make_embree_tracer();
+    const auto tracer = trace::make_group_tracer();
     trace::ResidentCity model(city, *tracer, trace::CacheOptions{parse_bytes(f.resident, "--resident")});
     std::optional<sim::LearnedRays> learned;
     if (!f.model.empty()) {
@@ -276,7 +276,7 @@ void run(Context& context, const CompareFlags& f) {
             report.ghosts(distances);
         }
         if (city) {
-            const auto tracer = trace::make_embree_tracer();
+            const auto tracer = trace::make_group_tracer();
             const auto drive = clouds_of(*truth, f.truth);
             report.coverage(coverage({*city, *tracer, drive, *truth}, f.coverage_rays,
                                      parse_bytes(f.resident, "--resident"), context.cancel(),

@@ -83,7 +83,7 @@ void run(Context& context, LearnFlags& f) {
     drive.find_beams(context.cancel());
     const sim::LessonMaker lessons(sensor, drive.beams());
     f.cast.reach_m = static_cast<float>(sensor.max_range_m);
-    const auto tracer = trace::make_embree_tracer();
+    const auto tracer = trace::make_group_tracer();
     trace::ResidentCity model(city, *tracer, trace::CacheOptions{parse_bytes(f.resident, "--resident")});
     sim::learn::LearningSet set(sensor);
     const std::size_t stride = scan_stride(drive.sources().size(), lessons.grid().rays(), f.most_rays);
