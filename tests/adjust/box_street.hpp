@@ -132,7 +132,7 @@ inline std::shared_ptr<const std::vector<PointBatch>> scan(const ScanOptions& o,
                 const auto ray = static_cast<std::uint64_t>((turn * o.columns + column) * o.beams + beam);
                 range += 0.01 * rng::gaussian(11, ray);
                 Vec3d p = placed->apply(range * u);
-                if (o.broken) p.z += (4 * column / o.columns + static_cast<int>(t)) % 2 == 0 ? 0.2 : -0.2;
+                if (o.broken) p.z += (4 * column / o.columns + static_cast<int>(t)) % 2 == 0 ? 0.4 : 0.1;
                 batch.x.push_back(p.x), batch.y.push_back(p.y), batch.z.push_back(p.z);
                 batch.gps_time.push_back(t);
             }
