@@ -25,19 +25,17 @@ Residual residual_of(const adjust::AdjustReport& report) {
     return test::residual_of(adjusted);
 }
 
-/// One lap takes 15.7 s.
-constexpr double kTwoLaps_s = 31.5;
+/// One lap takes 15.7 s: half of the street is seen twice from nearby.
+constexpr double kDrive_s = 24;
 
 }  // namespace
 
-TEST_CASE("a drift of 30 cm and 0.3 degrees over two laps is found to a centimetre and a half") {
-    const Trajectory given = drifted(true_trajectory(0, kTwoLaps_s), 0.5);
+TEST_CASE("a drift of 30 cm and 0.3 degrees over more than a lap is found to a centimetre and a half") {
+    const Trajectory given = drifted(true_trajectory(0, kDrive_s), 0.5);
     const Trajectory as_given[]{given};
     REQUIRE(residual_of(as_given).rms_m > 0.2);
-    const bool traffic = GENERATE(false, true);
-    CAPTURE(traffic);
     const auto report =
-        run({{"drive", given, {cloud_of(scan({.end_s = kTwoLaps_s, .traffic = traffic}, given))}}});
+        run({{"drive", given, {cloud_of(scan({.end_s = kDrive_s, .traffic = true}, given))}}});
     CHECK_FALSE(report.refusal);
     CHECK(residual_of(report).rms_m < 0.015);
     CHECK(report.before.share_thick() > 0.2);
@@ -45,7 +43,7 @@ TEST_CASE("a drift of 30 cm and 0.3 degrees over two laps is found to a centimet
     CHECK(report.drives[0].knots_seen == report.drives[0].knots);
 }
 
-TEST_CASE("two drives with clocks of their own are adjusted to each other") {
+TEST_CASE("two drives with clocks of their own are adjusted to each other", "[slow]") {
     std::vector<adjust::AdjustDrive> drives;
     for (const double phase : {0.0, 2.5}) {
         const Trajectory given = drifted(true_trajectory(0, 16), phase);
@@ -64,20 +62,20 @@ TEST_CASE("a good trajectory moves by less than a centimetre") {
     CHECK(report.before.share_thick() < adjust::kMostThick);
 }
 
-TEST_CASE("scans that were left out take the correction of those between which they are") {
-    const Trajectory given = drifted(true_trajectory(0, kTwoLaps_s), 1.5);
-    const auto report = run({{"drive", given, {cloud_of(scan({.end_s = kTwoLaps_s}, given, 2, 0))}}});
+TEST_CASE("scans that were left out take the correction of those between which they are", "[slow]") {
+    const Trajectory given = drifted(true_trajectory(0, kDrive_s), 1.5);
+    const auto report = run({{"drive", given, {cloud_of(scan({.end_s = kDrive_s}, given, 2, 0))}}});
     CHECK_FALSE(report.refusal);
     CHECK(residual_of(report).rms_m < 0.015);
     // The other half, moved by the correction, lies where the adjusted trajectory would have placed it.
-    const auto others = scan({.end_s = kTwoLaps_s}, given, 2, 1);
+    const auto others = scan({.end_s = kDrive_s}, given, 2, 1);
     ReadOptions options;
     auto adjustment = std::make_shared<Adjustment>();
     adjustment->given = given;
     adjustment->adjusted = report.drives[0].adjusted;
     options.adjustment = adjustment;
     const auto moved = io::with_adjusted_poses(std::make_unique<BlocksFile>(others), options, "others");
-    const auto expected = scan({.end_s = kTwoLaps_s}, report.drives[0].adjusted, 2, 1);
+    const auto expected = scan({.end_s = kDrive_s}, report.drives[0].adjusted, 2, 1);
     PointBatch batch;
     moved->read_block(100, batch);
     const PointBatch& right = (*expected)[100];
@@ -115,11 +113,11 @@ TEST_CASE("the order of clouds, threads and memory do not change a bit of the re
 
 TEST_CASE("what corrections of poses do not explain is refused") {
     const Trajectory given = true_trajectory(0, 16);
-    SECTION("ranges that are too long") {
-        const auto report =
-            run({{"drive", given, {cloud_of(scan({.end_s = 16, .range_factor = 1.05}, given))}}});
-        INFO(report.before.share_thick() << " " << report.after.share_thick());
+    SECTION("a sensor that is broken") {
+        const auto report = run({{"drive", given, {cloud_of(scan({.end_s = 16, .broken = true}, given))}}});
+        INFO(report.before.share_thick() << " before, " << report.after.share_thick() << " after");
         REQUIRE(report.refusal);
+        CHECK(report.refusal->find("thick") != std::string::npos);
     }
     SECTION("corrections beyond a limit") {
         const Trajectory wrong = drifted(given, 0);

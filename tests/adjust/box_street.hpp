@@ -95,8 +95,8 @@ class BlocksFile final : public PointFile {
 
 struct ScanOptions {
     double begin_s = 0, end_s = 0;
-    bool traffic = false;     ///< two boxes that drive along with the car and against it
-    double range_factor = 1;  ///< a sensor that measures wrong
+    bool traffic = false;  ///< two boxes that drive along with the car and against it
+    bool broken = false;   ///< a sensor that sees quarters of the world too high or too low, by the second
     int beams = 24, columns = 300;
 };
 
@@ -117,8 +117,8 @@ inline std::shared_ptr<const std::vector<PointBatch>> scan(const ScanOptions& o,
             std::vector<Box> boxes = houses;
             if (o.traffic)
                 for (const double along : {0.3 + 0.5 * t, 2.0 - 0.45 * t}) {
-                    const Vec3d c{22 * exact::cos(along), 22 * exact::sin(along), 0};
-                    boxes.push_back({{c.x - 1.5, c.y - 1.5, 0.2}, {c.x + 1.5, c.y + 1.5, 1.9}});
+                    const Vec3d c{25 * exact::cos(along), 25 * exact::sin(along), 0};
+                    boxes.push_back({{c.x - 1, c.y - 1, 0.2}, {c.x + 1, c.y + 1, 1.9}});
                 }
             for (int beam = 0; beam < o.beams; ++beam) {
                 const double azimuth = 2 * exact::kPi * column / o.columns;
@@ -130,8 +130,9 @@ inline std::shared_ptr<const std::vector<PointBatch>> scan(const ScanOptions& o,
                 for (const Box& box : boxes) range = std::min(range, meet(box, pose.translation, d));
                 if (range > 50) continue;
                 const auto ray = static_cast<std::uint64_t>((turn * o.columns + column) * o.beams + beam);
-                range = o.range_factor * range + 0.01 * rng::gaussian(11, ray);
-                const Vec3d p = placed->apply(range * u);
+                range += 0.01 * rng::gaussian(11, ray);
+                Vec3d p = placed->apply(range * u);
+                if (o.broken) p.z += (4 * column / o.columns + static_cast<int>(t)) % 2 == 0 ? 0.4 : 0.1;
                 batch.x.push_back(p.x), batch.y.push_back(p.y), batch.z.push_back(p.z);
                 batch.gps_time.push_back(t);
             }
