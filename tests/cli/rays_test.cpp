@@ -140,6 +140,7 @@ TEST_CASE("scans from elsewhere and trajectories of another time are refused or 
             const Outcome outcome = test::citysplat(wrong);
             INFO(outcome.err);
             CHECK(outcome.exit_code == 2);
+            CHECK_THAT(outcome.err, Catch::Contains("--"));
         }
     }
 }

@@ -44,7 +44,8 @@ struct CompareFlags {
     sim::CastOptions cast;
     bool no_empty = false;
     std::string sensor, model, picture;
-    std::size_t picture_scan = 0;  ///< counted from 1; 0: the middle one
+    std::size_t picture_scan = 0;             ///< counted from 1; 0: the middle one
+    std::vector<const CLI::Option*> of_rays;  ///< what has a meaning with --rays alone
 };
 
 /// The report, gathered measure by measure; classes by name.
@@ -212,6 +213,7 @@ void run_rays(Context& context, const CompareFlags& f) {
     if (!f.simulated.empty() || !f.reference.empty() || !f.truth.empty())
         throw UsageError(
             "compare --rays casts real rays at --city; leave out simulated clouds, --reference and --truth");
+    if (f.sensor.empty() != f.model.empty()) throw UsageError("--sensor and --model belong together");
     const tiling::CityReader city(f.city);
     const ClassMap classes = class_names(f);
     const Stopwatch watch;
@@ -254,6 +256,8 @@ void run_rays(Context& context, const CompareFlags& f) {
 
 void run(Context& context, const CompareFlags& f) {
     if (!f.rays.empty()) return run_rays(context, f);
+    for (const CLI::Option* option : f.of_rays)
+        if (option->count() > 0) throw UsageError(option->get_name() + " belongs to compare --rays");
     if (f.simulated.empty() && f.city.empty())
         throw UsageError("compare needs simulated clouds, or --city with --truth");
     if (f.reference.empty() && f.truth.empty()) throw UsageError("compare needs --reference or --truth");
@@ -288,13 +292,12 @@ void run(Context& context, const CompareFlags& f) {
     context.result(result, report.text());
 }
 
-/// The flags of --rays; without it they are refused.
+/// The flags of --rays, among themselves in the help.
 void add_ray_flags(CLI::App& verb, CompareFlags& f) {
-    CLI::Option* rays =
-        verb.add_option("--rays", f.rays,
-                        "real scans: cast each of their rays at --city and hold what comes back "
-                        "against what came back then")
-            ->type_name("INPUT");
+    verb.add_option("--rays", f.rays,
+                    "real scans: cast each of their rays at --city and hold what comes back "
+                    "against what came back then")
+        ->type_name("INPUT");
     const std::size_t before = verb.get_options().size();
     verb.add_option("--trajectory", f.trajectory, "where the sensor was, by the times of the points")
         ->check(CLI::ExistingFile)
@@ -312,20 +315,18 @@ void add_ray_flags(CLI::App& verb, CompareFlags& f) {
         ->capture_default_str()
         ->type_name("M");
     verb.add_flag("--no-empty", f.no_empty, "neither beams nor rays that did not come back");
-    CLI::Option* sensor =
-        verb.add_option("--sensor", f.sensor, "with --model: a name of `citysplat sensors`, or a TOML file");
+    verb.add_option("--sensor", f.sensor, "with --model: a name of `citysplat sensors`, or a TOML file");
     verb.add_option("--model", f.model, "what learn-sensor found out about the sensor, as for simulate")
-        ->needs(sensor)
         ->type_name("FILE");
     verb.add_option("--picture", f.picture, "write range images of one scan: real, simulated, difference")
-        ->type_name("FILE.png");
+        ->type_name("FILE");
     verb.add_option("--picture-scan", f.picture_scan, "which scan, counted from 1 (default: the middle one)")
         ->check(whole_from(std::size_t{1}, std::size_t{100'000'000}))
         ->type_name("N");
     f.reading.add_to(verb);
     f.trajectory_reading.add_to(verb);
     const std::vector<CLI::Option*> options = verb.get_options();
-    for (std::size_t i = before; i < options.size(); ++i) options[i]->needs(rays);
+    f.of_rays.assign(options.begin() + static_cast<std::ptrdiff_t>(before), options.end());
 }
 
 }  // namespace
