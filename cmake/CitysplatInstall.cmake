@@ -1,7 +1,7 @@
 # cmake --install: the program, the libraries, their headers and a CMake package (find_package(citysplat)).
 include(CMakePackageConfigHelpers)
 # The library behind the public headers, and what it is made of.
-set(libraries citysplat_api citysplat_core citysplat_model citysplat_io citysplat_tiling citysplat_splat citysplat_trace
+set(libraries citysplat_api citysplat_core citysplat_model citysplat_io citysplat_adjust citysplat_tiling citysplat_splat citysplat_trace
     citysplat_sim)
 install(TARGETS citysplat RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS ${libraries} EXPORT citysplat-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

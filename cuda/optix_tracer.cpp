@@ -102,7 +102,7 @@ class OptixTracer final : public trace::Tracer, public sim::ScanTracer {
     std::size_t resident_bytes() const override {
         return gpu_->memory.used_bytes(MemoryUse::splats) + gpu_->memory.used_bytes(MemoryUse::accel);
     }
-    std::size_t batch_rays() const override { return gpu_->batches.batch_hits(); }
+    std::size_t batch_rays(std::span<const trace::Ray>) const override { return gpu_->batches.batch_hits(); }
 
     void closest(const trace::TileSet& tiles, std::span<const trace::Ray> rays,
                  std::span<trace::Hit> hits) const override {

@@ -26,11 +26,22 @@ constexpr std::array<Level, 10> kLevels{{{2.0, 0.5},
                                          {0.5, 0.05},
                                          {0.5, 0.05}}};
 
-/// The rate of the correction wanders: variance a second of its change, of shifts (m/s)² and turns (rad/s)².
-/// Between knots 0.1 s apart poses may jump by some 5 mm and 0.05° without being held back.
-constexpr double kRateWander_shift = 0.025, kRateWander_turn = 8e-4;
-/// The given poses are right to about this, for each second of a drive: settles the datum.
-constexpr double kGivenSigma_m = 0.5, kGivenSigma_rad = 0.5 * exact::kRadPerDegree;
+/// How far the corrections of a drive go: variances of shifts (m²) and of turns (rad²).
+struct Extent {
+    double shift = 0, turn = 0;
+};
+/// What is expected of the corrections of a drive. It is learned: a trajectory that is nearly right is
+/// assumed at first, and after each round what the corrections did. So poses that drift or jump are followed
+/// where the clouds are sure of it, and noise is not where they are not.
+struct Expectation {
+    Extent value{1e-4, 3e-7};   ///< for each second of the drive
+    Extent rate{1e-5, 3e-8};    ///< change in a second
+    Extent wander{1e-4, 3e-6};  ///< change of the rate in a second
+};
+constexpr Expectation kLeast{};
+/// More than the last round did is expected of the next one: expectations hold back.
+constexpr double kGenerous = 4;
+constexpr Extent kMostWander{0.1, 3e-3};
 
 constexpr std::uint64_t kLeastCells = 50;
 
@@ -71,23 +82,76 @@ void add_prior(BlockEquations& equations, std::span<const PriorTerm> terms,
     }
 }
 
-void add_priors(BlockEquations& equations, const Correction& drive, std::size_t first_knot) {
+/// Seconds before and after a knot.
+struct Around {
+    double before_s, after_s;
+    double seconds() const { return (before_s + after_s) / 2; }
+};
+Around around(std::span<const double> times_s, std::size_t i) {
+    return {i > 0 ? times_s[i] - times_s[i - 1] : 0,
+            i + 1 < times_s.size() ? times_s[i + 1] - times_s[i] : 0};
+}
+
+/// What the corrections of a drive did.
+Expectation expectation_of(const Correction& drive) {
+    const auto times = drive.knot_times_s();
+    const auto knots = drive.knots();
+    Expectation sums{{}, {}, {}};
+    double values = 0, rates = 0, wanders = 0;
+    const auto add = [](Extent& sum, Vec3d shift, Vec3d turn, double divisor) {
+        sum.shift += dot(shift, shift) / 3 / divisor;
+        sum.turn += dot(turn, turn) / 3 / divisor;
+    };
+    for (std::size_t i = 0; i < times.size(); ++i) {
+        const Around at = around(times, i);
+        add(sums.value, knots[i].shift_m, knots[i].turn_rad, 1);
+        ++values;
+        if (at.after_s == 0) continue;
+        const auto rate = [&](std::size_t k, double seconds) {
+            return KnotCorrection{(1 / seconds) * (knots[k + 1].shift_m - knots[k].shift_m),
+                                  (1 / seconds) * (knots[k + 1].turn_rad - knots[k].turn_rad)};
+        };
+        const KnotCorrection after = rate(i, at.after_s);
+        add(sums.rate, after.shift_m, after.turn_rad, 1);
+        ++rates;
+        if (at.before_s == 0) continue;
+        const KnotCorrection before = rate(i - 1, at.before_s);
+        add(sums.wander, after.shift_m - before.shift_m, after.turn_rad - before.turn_rad, at.seconds());
+        ++wanders;
+    }
+    const auto learned = [](const Extent& sum, double count, const Extent& least) {
+        const double factor = kGenerous / std::max(count, 1.0);
+        return Extent{std::max(least.shift, factor * sum.shift), std::max(least.turn, factor * sum.turn)};
+    };
+    Expectation result{learned(sums.value, values, kLeast.value), learned(sums.rate, rates, kLeast.rate),
+                       learned(sums.wander, wanders, kLeast.wander)};
+    result.wander.shift = std::min(result.wander.shift, kMostWander.shift);
+    result.wander.turn = std::min(result.wander.turn, kMostWander.turn);
+    return result;
+}
+
+void add_priors(BlockEquations& equations, const Correction& drive, std::size_t first_knot,
+                const Expectation& expected) {
     const auto times = drive.knot_times_s();
     std::vector<BlockVector> present;
     for (const KnotCorrection& knot : drive.knots()) present.push_back(unknowns_of(knot));
+    const auto add = [&](std::span<const PriorTerm> terms, const Extent& variance, double factor) {
+        add_prior(equations, terms, std::span(present).subspan(terms[0].knot - first_knot, terms.size()),
+                  {factor / variance.shift, factor / variance.turn});
+    };
     for (std::size_t i = 0; i < times.size(); ++i) {
-        const double before = i > 0 ? times[i] - times[i - 1] : 0;
-        const double after = i + 1 < times.size() ? times[i + 1] - times[i] : 0;
-        const double seconds = times.size() == 1 ? 1 : (before + after) / 2;
-        const PriorTerm given[]{{first_knot + i, 1.0}};
-        add_prior(equations, given, std::span(present).subspan(i, 1),
-                  {seconds / (kGivenSigma_m * kGivenSigma_m), seconds / (kGivenSigma_rad * kGivenSigma_rad)});
-        if (before == 0 || after == 0) continue;
-        const PriorTerm rate[]{{first_knot + i - 1, 1 / before},
-                               {first_knot + i, -1 / before - 1 / after},
-                               {first_knot + i + 1, 1 / after}};
-        add_prior(equations, rate, std::span(present).subspan(i - 1, 3),
-                  {1 / (kRateWander_shift * seconds), 1 / (kRateWander_turn * seconds)});
+        const Around at = around(times, i);
+        const std::size_t knot = first_knot + i;
+        const PriorTerm value[]{{knot, 1.0}};
+        add(value, expected.value, times.size() == 1 ? 1 : at.seconds());
+        if (at.after_s == 0) continue;
+        const PriorTerm rate[]{{knot, -1.0}, {knot + 1, 1.0}};
+        add(rate, expected.rate, 1 / at.after_s);
+        if (at.before_s == 0) continue;
+        const PriorTerm wander[]{{knot - 1, 1 / at.before_s},
+                                 {knot, -1 / at.before_s - 1 / at.after_s},
+                                 {knot + 1, 1 / at.after_s}};
+        add(wander, expected.wander, 1 / at.seconds());
     }
 }
 
@@ -159,13 +223,14 @@ AdjustReport adjust(std::span<const AdjustDrive> drives, const AdjustOptions& op
     report.patches = patches.patches();
     report.before = measure_thickness(patches, corrections, options.memory_bytes / 4, cancel);
     std::vector<bool> seen(corrections.knots());
+    std::vector<Expectation> expected(corrections.drives());
     Progress::Stage stage(progress, "adjust", kLevels.size(), "rounds");
     for (const Level& level : kLevels) {
         BlockEquations equations(corrections.knots());
         report.cells = add_cells(equations, {patches, corrections, level, options.memory_bytes}, cancel);
         for (std::size_t k = 0; k < seen.size(); ++k) seen[k] = equations.at(k, k) != Block{};
         for (std::size_t d = 0; d < corrections.drives(); ++d)
-            add_priors(equations, corrections.drive(d), corrections.first_knot(d));
+            add_priors(equations, corrections.drive(d), corrections.first_knot(d), expected[d]);
         const auto steps = equations.solve(options.memory_bytes / 3, cancel);
         for (std::size_t d = 0; d < corrections.drives(); ++d) {
             const auto knots = corrections.drive(d).knots();
@@ -176,6 +241,8 @@ AdjustReport adjust(std::span<const AdjustDrive> drives, const AdjustOptions& op
             }
         }
         hold_datum(corrections, tied_drives(equations, corrections));
+        for (std::size_t d = 0; d < corrections.drives(); ++d)
+            expected[d] = expectation_of(corrections.drive(d));
         stage.advance(1);
     }
     if (report.cells.cells < kLeastCells)

@@ -49,7 +49,7 @@ std::string City::class_name(std::uint16_t label) const {
 
 struct Caster::Parts {
     Parts(const City& which, const trace::CacheOptions& options)
-        : city(which), tracer(trace::make_embree_tracer()), resident(city.parts().reader, *tracer, options) {}
+        : city(which), tracer(trace::make_group_tracer()), resident(city.parts().reader, *tracer, options) {}
 
     City city;
     std::unique_ptr<trace::Tracer> tracer;

@@ -82,9 +82,9 @@ SimulationResult simulate(const City& city, const Sensor& sensor, const Trajecto
         sim::SimulationOptions inner;
         inner.schedule = {options.from_s, options.to_s, options.scans_per_second};
         inner.cache.budget_bytes = options.memory_bytes;
-        trace::EmbreeOptions tracing;
+        trace::GroupOptions tracing;
         tracing.max_range_m = static_cast<float>(run.sensor.max_range_m);
-        const auto tracer = trace::make_embree_tracer(tracing);
+        const auto tracer = trace::make_group_tracer(tracing);
         Handover sink(take);
         Progress progress;
         const sim::SimulationReport report =

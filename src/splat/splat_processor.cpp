@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "splat/calibration.hpp"
+#include "splat/city_thickness.hpp"
 #include "splat/generation/tile_generation.hpp"
 #include "splat/search/curve.hpp"
 
@@ -65,6 +66,7 @@ SplatProcessor::SplatProcessor(const SplatParams& params, ClassMap classes)
 
 tiling::Calibration SplatProcessor::calibrate(const tiling::RegionReader& reader, const CancelToken& cancel,
                                               Progress& progress) const {
+    *thickness_ = measure_thickness(reader, classes_, cancel, progress);
     return measure_calibration(params_, classes_, reader, cancel, progress);
 }
 
@@ -87,9 +89,9 @@ std::int64_t SplatProcessor::initial_halo_steps() const {
 }
 
 std::size_t SplatProcessor::estimated_bytes(std::uint64_t points) const {
-    // Bytes a point: region 28, columns 29, index 2, surface 23, priorities and slices 14; in the largest
+    // Bytes a point: region 28, columns 29, index 2, surface 27, priorities and slices 14; in the largest
     // slice about one point in six is grown, at 190 a candidate with its members (32), and one in three is a
-    // splat (20). Sorting along the curve (28) is over before the surface begins. Together 148; the rest is
+    // splat (20). Sorting along the curve (28) is over before the surface begins. Together 152; the rest is
     // for what the allocator keeps.
     constexpr std::size_t kBytesPerPoint = 174, kBuffers = 16u << 20;
     return static_cast<std::size_t>(points) * kBytesPerPoint + kBuffers;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "adjust/thickness.hpp"
 #include "model/class_map.hpp"
 #include "splat/generation/stage_times.hpp"
 #include "splat/params/splat_params.hpp"
@@ -29,12 +30,15 @@ class SplatProcessor final : public tiling::TileProcessor {
     const tiling::Calibration& calibration() const { return calibration_; }
     /// Processor time that process() has spent so far, by stage.
     const StageTimes& times() const { return *times_; }
+    /// How thick surfaces are because passes disagree, as calibrate() found it; no cells before it.
+    const adjust::Thickness& thickness() const { return *thickness_; }
 
   private:
     SplatParams params_;
     ClassMap classes_;
     tiling::Calibration calibration_;
     std::unique_ptr<StageTimes> times_ = std::make_unique<StageTimes>();
+    std::unique_ptr<adjust::Thickness> thickness_ = std::make_unique<adjust::Thickness>();
 };
 
 }  // namespace citysplat::splat

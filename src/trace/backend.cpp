@@ -7,9 +7,9 @@ namespace citysplat::trace {
 namespace {
 
 Backend cpu_backend(const std::string& why, float max_range_m) {
-    EmbreeOptions options;
+    GroupOptions options;
     options.max_range_m = max_range_m;
-    Backend backend{"cpu", "", make_embree_tracer(options)};
+    Backend backend{"cpu", "", make_group_tracer(options)};
     backend.note = "backend: cpu, " + backend.tracer->name() + why;
     return backend;
 }

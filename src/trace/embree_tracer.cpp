@@ -232,17 +232,20 @@ class EmbreeTileSet final : public TileSet {
             if (!tile->scene()) continue;
             tiles_.push_back(tile);
             views_.push_back(tile->view());
+            facts_.push_back(tile->view().facts);
             boxes_.push_back(tile->box());
         }
     }
     std::span<const Box3d> boxes() const { return boxes_; }
     const EmbreeTile& tile(std::size_t slot) const { return *tiles_[slot]; }
     const TileView* views() const { return views_.data(); }
+    const SplatFacts* const* facts() const { return facts_.data(); }
 
   private:
     std::vector<TracerTilePtr> owners_;
-    std::vector<const EmbreeTile*> tiles_;  ///< by slot, as the other two
+    std::vector<const EmbreeTile*> tiles_;  ///< by slot, as the other three
     std::vector<TileView> views_;
+    std::vector<const SplatFacts*> facts_;
     std::vector<Box3d> boxes_;
 };
 
@@ -337,10 +340,10 @@ class EmbreeTracer final : public Tracer {
     std::size_t resident_bytes() const override {
         return static_cast<std::size_t>(std::max<std::int64_t>(0, device_->bytes.load()));
     }
-    std::size_t batch_rays() const override { return 1024; }
+    std::size_t batch_rays(std::span<const Ray>) const override { return 1024; }
 
     void closest(const TileSet& tiles, std::span<const Ray> rays, std::span<Hit> hits) const override {
-        refuse_longer_rays(rays);
+        refuse_longer_rays(rays, options_.max_range_m);
         const auto& set = static_cast<const EmbreeTileSet&>(tiles);
         switch (width_) {
             case 16:
@@ -353,7 +356,7 @@ class EmbreeTracer final : public Tracer {
     }
     void nearest(const TileSet& tiles, std::span<const Ray> rays, std::uint32_t depth, float gap_m,
                  std::span<HitList> lists) const override {
-        refuse_longer_rays(rays);
+        refuse_longer_rays(rays, options_.max_range_m);
         const auto& set = static_cast<const EmbreeTileSet&>(tiles);
         depth = std::clamp(depth, 1u, static_cast<std::uint32_t>(kMaxHits));
         switch (width_) {
@@ -367,12 +370,6 @@ class EmbreeTracer final : public Tracer {
     }
 
   private:
-    void refuse_longer_rays(std::span<const Ray> rays) const {
-        for (const Ray& ray : rays)
-            if (ray.t_max > options_.max_range_m)
-                throw InputError("a ray of " + std::to_string(ray.t_max) + " m: this tracer is made for " +
-                                 std::to_string(options_.max_range_m) + " m");
-    }
     PacketContext context() const {
         PacketContext context{};
         embree::begin(context.embree);
@@ -399,15 +396,15 @@ template <unsigned kWidth>
 void EmbreeTracer::closest(const EmbreeTileSet& set, std::span<const Ray> rays, std::span<Hit> hits) const {
     PacketContext packet_context = context();
     ClosestLanes lanes;
-    lanes.tiles = set.views();
+    lanes.facts = set.facts();
     packet_context.closest = &lanes;
     PacketTracer<kWidth> packets(set, rays, packet_context);
     for (std::size_t first = 0; first < rays.size(); first += kWidth) {
         const auto count = static_cast<unsigned>(std::min<std::size_t>(kWidth, rays.size() - first));
         float t_max[kMaxPacket];
-        lanes.earlier = &hits[first];
         for (unsigned k = 0; k < count; ++k) {
             const Hit& known = hits[first + k];
+            lanes.earlier[k] = &known;
             lanes.t[k] = t_max[k] = known.exists() ? known.t : rays[first + k].t_max;
             lanes.slot[k] = known.exists() ? kEarlierSlot : kNoSlot;
         }
@@ -416,7 +413,7 @@ void EmbreeTracer::closest(const EmbreeTileSet& set, std::span<const Ray> rays, 
         for (unsigned k = 0; k < count; ++k)
             if (lanes.touched >> k & 1)
                 hits[first + k] =
-                    describe(lanes.t[k], lanes.tiles, {lanes.slot[k], lanes.splat[k]}, rays[first + k]);
+                    describe(lanes.t[k], set.views(), {lanes.slot[k], lanes.splat[k]}, rays[first + k]);
     }
 }
 
@@ -427,15 +424,15 @@ void EmbreeTracer::nearest(const EmbreeTileSet& set, std::span<const Ray> rays, 
     NearestLanes lanes;
     lanes.depth = depth;
     lanes.reach_m = static_cast<float>(depth - 1) * gap_m;
-    lanes.tiles = set.views();
+    lanes.facts = set.facts();
     packet_context.nearest = &lanes;
     PacketTracer<kWidth> packets(set, rays, packet_context);
     for (std::size_t first = 0; first < rays.size(); first += kWidth) {
         const auto count = static_cast<unsigned>(std::min<std::size_t>(kWidth, rays.size() - first));
         float t_max[kMaxPacket];
-        lanes.earlier = &lists[first];
         for (unsigned k = 0; k < count; ++k) {
             const HitList& known = lists[first + k];
+            lanes.earlier[k] = &known;
             t_max[k] = rays[first + k].t_max;
             lanes.count[k] = 0;
             for (std::uint32_t i = 0; i < known.count; ++i)
@@ -444,15 +441,14 @@ void EmbreeTracer::nearest(const EmbreeTileSet& set, std::span<const Ray> rays, 
         packets.trace(first, count, t_max);
         for (unsigned k = 0; k < count; ++k) {
             HitList& list = lists[first + k];
-            std::uint32_t n = 0;
-            while (n < lanes.count[k] && lanes.t[k][n] <= lanes.t[k][0] + lanes.reach_m) ++n;
+            const std::uint32_t n = lanes.count_in_reach(k);
             // Earlier hits kept their order, so none of them moved forward: from the back none is
             // overwritten.
             for (std::uint32_t i = n; i-- > 0;) {
                 const SplatPlace place = lanes.place[k][i];
                 list.hits[i] = place.slot == kEarlierSlot
                                    ? list.hits[place.splat]
-                                   : describe(lanes.t[k][i], lanes.tiles, place, rays[first + k]);
+                                   : describe(lanes.t[k][i], set.views(), place, rays[first + k]);
             }
             list.count = n;
         }
@@ -464,8 +460,7 @@ void EmbreeTracer::nearest(const EmbreeTileSet& set, std::span<const Ray> rays, 
 std::unique_ptr<Tracer> make_embree_tracer(const EmbreeOptions& options) {
     if (options.splats_per_leaf < 1 || options.splats_per_leaf > 64)
         throw UsageError("splats_per_leaf must be from 1 to 64");
-    if (!(options.max_range_m > 0 && options.max_range_m <= kMaxRange_m))
-        throw UsageError("max_range_m must be above 0 and at most 10 000");
+    require_range(options.max_range_m);
     return std::make_unique<EmbreeTracer>(options);
 }
 

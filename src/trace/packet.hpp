@@ -32,12 +32,12 @@ inline constexpr std::uint32_t kNoSlot = 0xffffffffu;
 inline constexpr std::uint32_t kEarlierSlot = 0xfffffffeu;
 
 /// First hit of each lane so far.
-struct ClosestLanes {
+struct alignas(64) ClosestLanes {
     float t[kMaxPacket];
     std::uint32_t slot[kMaxPacket], splat[kMaxPacket];
-    std::uint32_t touched;  ///< bit per lane: changed since cleared
-    const TileView* tiles;  ///< by slot
-    const Hit* earlier;     ///< one for each lane
+    std::uint32_t touched;           ///< bit per lane: changed since cleared
+    const SplatFacts* const* facts;  ///< of the tiles, by slot
+    const Hit* earlier[kMaxPacket];  ///< what earlier tiles gave
 
     void offer(unsigned lane, float hit_t, SplatPlace place, float& t_max) {
         if (!(hit_t < t[lane]) && !(hit_t == t[lane] && wins_tie(lane, place))) return;
@@ -51,8 +51,8 @@ struct ClosestLanes {
     bool wins_tie(unsigned lane, SplatPlace place) const {
         if (slot[lane] == kNoSlot) return true;
         const std::uint64_t known =
-            slot[lane] == kEarlierSlot ? earlier[lane].splat_id : id_of(tiles, {slot[lane], splat[lane]});
-        return id_of(tiles, place) < known;
+            slot[lane] == kEarlierSlot ? earlier[lane]->splat_id : facts[slot[lane]][splat[lane]].id;
+        return facts[place.slot][place.splat].id < known;
     }
 };
 
@@ -62,9 +62,9 @@ struct NearestLanes {
     SplatPlace place[kMaxPacket][kMaxHits];
     std::uint32_t count[kMaxPacket];
     std::uint32_t depth;
-    float reach_m;           ///< hits farther behind the first cannot belong to its surface
-    const TileView* tiles;   ///< by slot
-    const HitList* earlier;  ///< one for each lane
+    float reach_m;                       ///< hits farther behind the first cannot belong to its surface
+    const SplatFacts* const* facts;      ///< of the tiles, by slot
+    const HitList* earlier[kMaxPacket];  ///< what earlier tiles gave
 
     void offer(unsigned lane, float hit_t, SplatPlace hit_place, float& t_max) {
         std::uint32_t at = count[lane];
@@ -84,12 +84,19 @@ struct NearestLanes {
         if (bound < t_max) t_max = bound;
     }
 
+    /// Hits of a lane that may belong to one surface with its first.
+    std::uint32_t count_in_reach(unsigned lane) const {
+        std::uint32_t n = 0;
+        while (n < count[lane] && t[lane][n] <= t[lane][0] + reach_m) ++n;
+        return n;
+    }
+
   private:
     bool wins_tie(unsigned lane, std::uint32_t known, SplatPlace hit_place) const {
         return id(lane, hit_place) < id(lane, place[lane][known]);
     }
     std::uint64_t id(unsigned lane, SplatPlace of) const {
-        return of.slot == kEarlierSlot ? earlier[lane].hits[of.splat].splat_id : id_of(tiles, of);
+        return of.slot == kEarlierSlot ? earlier[lane]->hits[of.splat].splat_id : facts[of.slot][of.splat].id;
     }
 };
 

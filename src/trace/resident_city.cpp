@@ -66,7 +66,7 @@ std::vector<std::uint32_t> ResidentCity::reach(std::span<const Ray> rays) const 
 
 template <class Trace>
 void ResidentCity::cast(std::span<const Ray> rays, const CancelToken& cancel, const Trace& trace) {
-    const std::size_t batch = tracer_.batch_rays();
+    const std::size_t batch = tracer_.batch_rays(rays.first(std::min(rays.size(), Tracer::kSampleRays)));
     visit(reach(rays), cancel, [&](const Pass& pass) {
         parallel_for((rays.size() + batch - 1) / batch, [&](std::size_t i) {
             cancel.check();

@@ -80,6 +80,18 @@ void require_finite(std::span<const Ray> rays) {
 
 }  // namespace
 
+void refuse_longer_rays(std::span<const Ray> rays, float max_range_m) {
+    for (const Ray& ray : rays)
+        if (ray.t_max > max_range_m)
+            throw InputError("a ray of " + std::to_string(ray.t_max) + " m: this tracer is made for " +
+                             std::to_string(max_range_m) + " m");
+}
+
+void require_range(float max_range_m) {
+    if (!(max_range_m > 0 && max_range_m <= kMaxRange_m))
+        throw UsageError("max_range_m must be above 0 and at most 10 000");
+}
+
 double distance_to_box(Vec3d p, const Box3d& box) {
     const auto axis = [](double v, double low, double high) { return std::max({low - v, 0.0, v - high}); };
     return length(Vec3d{axis(p.x, box.min.x, box.max.x), axis(p.y, box.min.y, box.max.y),

@@ -14,6 +14,10 @@
 /// Which tiles a batch of rays can reach. Conservative throughout: a tile too many costs time, never a hit.
 namespace citysplat::trace {
 
+/// Throws InputError when a ray is longer than a tracer is made for, UsageError when none can be made for it.
+void refuse_longer_rays(std::span<const Ray> rays, float max_range_m);
+void require_range(float max_range_m);
+
 /// Distance from a point to a box; 0 inside.
 double distance_to_box(Vec3d point, const Box3d& box);
 

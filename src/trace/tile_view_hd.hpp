@@ -34,21 +34,30 @@ CITYSPLAT_HD inline std::uint64_t id_of(const TileView* tiles, SplatPlace place)
     return tiles[place.slot].facts[place.splat].id;
 }
 
+/// A splat that was met, in its tile's frame.
+struct MetSplat {
+    const TraceDisc& disc;
+    const SplatFacts& facts;
+    Vec3d frame_origin;
+};
+
 /// The hit as the simulation wants it. Requires that the ray meets the splat at `t`.
-CITYSPLAT_HD inline Hit describe(float t, const TileView* tiles, SplatPlace place, const Ray& ray) {
-    const TileView& tile = tiles[place.slot];
-    const TraceDisc& disc = tile.discs[place.splat];
-    const SplatFacts& facts = tile.facts[place.splat];
+CITYSPLAT_HD inline Hit describe(float t, const MetSplat& splat, const Ray& ray) {
+    const auto& [disc, facts, frame_origin] = splat;
     Hit hit;
     hit.t = t;
     hit.normal = facts.normal;
     hit.splat_id = facts.id;
-    hit.range_m = exact_range(disc, tile.origin, ray);
+    hit.range_m = exact_range(disc, frame_origin, ray);
     hit.label = static_cast<std::uint16_t>(disc.label & 0xffffu);
     hit.intensity = facts.intensity;
     hit.acquired_range_m = facts.acquired_range_m;
     hit.acquired_incidence = facts.acquired_incidence;
     return hit;
+}
+CITYSPLAT_HD inline Hit describe(float t, const TileView* tiles, SplatPlace place, const Ray& ray) {
+    const TileView& tile = tiles[place.slot];
+    return describe(t, {tile.discs[place.splat], tile.facts[place.splat], tile.origin}, ray);
 }
 
 }  // namespace citysplat::trace

@@ -9,11 +9,13 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
-/// The one contract between those who cast rays and those who find what they meet. Embree implements it on
-/// the CPU, OptiX on the GPU. What a ray hits is defined by ray_disc_hd.hpp and the order in hit_hd.hpp
-/// alone: the ray starts at lattice_origin() and meets each disc as meets() says; of all hits the first in
-/// order wins. Which tiles the discs are in changes nothing.
+/// The one contract between those who cast rays and those who find what they meet. Groups of rays implement
+/// it on the CPU, OptiX on the GPU, and Embree as the reference that both are held against. What a ray hits
+/// is defined by ray_disc_hd.hpp and the order in hit_hd.hpp alone: the ray starts at lattice_origin() and
+/// meets each disc as meets() says; of all hits the first in order wins. Which tiles the discs are in changes
+/// nothing.
 namespace citysplat::trace {
 
 /// A tile made ready for tracing by a Tracer. Immutable; evicted when the last owner lets go.
@@ -48,8 +50,10 @@ class Tracer {
     /// Memory of all live tiles of this tracer, the acceleration structures' own books included.
     virtual std::size_t resident_bytes() const = 0;
 
-    /// How many rays a call should bring. Neighbouring rays should be next to each other.
-    virtual std::size_t batch_rays() const = 0;
+    /// How many rays a call should bring, judging from the first kSampleRays of all there are. Neighbouring
+    /// rays should be next to each other; where they are not, a tracer may want more at once.
+    virtual std::size_t batch_rays(std::span<const Ray> sample) const = 0;
+    static constexpr std::size_t kSampleRays = 512;
 
     /// Puts the first hit of each ray into `hits`, unless what is there (from other tiles) comes before it.
     /// Start with Hit{}. Throws InputError when a ray is not finite or
@@ -61,6 +65,17 @@ class Tracer {
                          std::span<HitList> lists) const = 0;
 };
 
+/// The tracer of the CPU. Each result is the same on every machine.
+struct GroupOptions {
+    std::string instruction_set;      ///< "": the best; the others are for comparison
+    float max_range_m = kMaxRange_m;  ///< of rays; shorter ones can do with smaller boxes
+};
+/// Throws UnavailableError when the instruction set is not one of group_instruction_sets().
+std::unique_ptr<Tracer> make_group_tracer(const GroupOptions& options = {});
+/// What this machine can run, best first: some of "avx512", "avx2", "sse4", "neon", "scalar".
+std::vector<std::string> group_instruction_sets();
+
+/// The reference: another traversal by other people. Tests, benches and `selftest` use it, nothing else.
 struct EmbreeOptions {
     std::string isa;   ///< "", or the widest instruction set Embree may use: "sse4.2", "avx2", …
     bool simd = true;  ///< false: the scalar disc test, for comparison

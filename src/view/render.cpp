@@ -119,13 +119,13 @@ class Renderer {
         const BandRays band(camera_, options_, first, rows);
         std::vector<trace::Hit> hits(band.blocks() * band.padded_rays());
         const trace::Tracer& tracer = city_.tracer();
-        const std::size_t batch = tracer.batch_rays();
         city_.visit(tiles_, cancel, [&](const trace::ResidentCity::Pass& pass) {
             parallel_for(band.blocks(), [&](std::size_t block) {
                 if (cancel.requested()) return;
                 std::vector<trace::Ray> rays;
                 for (std::size_t i = 0; i < band.padded_rays(); ++i)
                     rays.push_back(band.ray(band.sample(block, i)));
+                const std::size_t batch = tracer.batch_rays(rays);
                 const std::span<trace::Hit> out =
                     std::span(hits).subspan(block * band.padded_rays(), rays.size());
                 for (std::size_t at = 0; at < rays.size(); at += batch) {

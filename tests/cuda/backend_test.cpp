@@ -85,7 +85,7 @@ TEST_CASE("the backend is what was asked for, or the reason why not", "[gpu]") {
 
     const trace::Backend fallback = trace::make_backend(automatic, none);
     CHECK(fallback.name == "cpu");
-    CHECK_THAT(fallback.note, Catch::StartsWith("backend: cpu, Embree") &&
+    CHECK_THAT(fallback.note, Catch::StartsWith("backend: cpu, groups of 512 rays") &&
                                   Catch::EndsWith("(no gpu: there is no GPU)") && !Catch::Contains("\n"));
     CHECK_THAT(trace::make_backend(automatic, broken).note,
                Catch::EndsWith("(no gpu: the pipeline did not link)"));

@@ -44,26 +44,30 @@ std::size_t differences(std::span<const trace::HitList> a, std::span<const trace
     return n;
 }
 
-/// Rays whose hits differ between the device code on the CPU and Embree.
+/// Rays whose hits differ between the device code on the CPU, the CPU's own tracer and Embree.
 std::size_t disagreements(const Street& street, std::span<const trace::Ray> rays,
                           const on_cpu::Manners& manners) {
     on_cpu::Script script;
     script.manners = manners;
     Rig rig(script);
     const auto embree = trace::make_embree_tracer();
+    const auto groups = trace::make_group_tracer();
     const auto gpu_set = rig.tracer->bind(load_all(*rig.tracer, street));
-    const auto cpu_set = embree->bind(load_all(*embree, street));
-    const auto expected = closest(*embree, *cpu_set, rays);
+    const auto cpu_set = groups->bind(load_all(*groups, street));
+    const auto embree_set = embree->bind(load_all(*embree, street));
+    const auto expected = closest(*embree, *embree_set, rays);
+    const auto expected_lists = nearest(*embree, *embree_set, rays, 5, 0.1f);
     REQUIRE(std::count_if(expected.begin(), expected.end(), [](auto& h) { return h.exists(); }) >
             static_cast<std::ptrdiff_t>(rays.size() / 3));
     return differences(closest(*rig.tracer, *gpu_set, rays), expected) +
-           differences(nearest(*rig.tracer, *gpu_set, rays, 5, 0.1f),
-                       nearest(*embree, *cpu_set, rays, 5, 0.1f));
+           differences(closest(*groups, *cpu_set, rays), expected) +
+           differences(nearest(*rig.tracer, *gpu_set, rays, 5, 0.1f), expected_lists) +
+           differences(nearest(*groups, *cpu_set, rays, 5, 0.1f), expected_lists);
 }
 
 }  // namespace
 
-TEST_CASE("the device code finds the hits that Embree finds, bit for bit", "[gpu]") {
+TEST_CASE("the device code, the CPU's tracer and Embree find the same hits, bit for bit", "[gpu]") {
     const Street street(1, 4, 3, 4000);
     CHECK(disagreements(street, street.rays(2, 20'000), {}) == 0);
 }
@@ -159,7 +163,7 @@ TEST_CASE("an empty tile and an empty set are met by no ray", "[gpu]") {
     CHECK(empty->bytes() == 0);
     CHECK(rig.tracer->estimated_bytes(0) == 0);
     CHECK_THROWS_AS(rig.tracer->estimated_bytes(5'000'000'000), ResourceError);
-    CHECK(rig.tracer->batch_rays() == 500);
+    CHECK(rig.tracer->batch_rays(rays) == 500);
     for (const auto& set : {rig.tracer->bind({}), rig.tracer->bind(std::span(&empty, 1))}) {
         for (const trace::Hit& hit : closest(*rig.tracer, *set, rays)) CHECK_FALSE(hit.exists());
         for (const trace::HitList& list : nearest(*rig.tracer, *set, rays, 3, 0.1f)) CHECK(list.count == 0);

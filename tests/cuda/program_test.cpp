@@ -36,7 +36,7 @@ TEST_CASE("the self-test compares ray by ray and reports", "[gpu]") {
         test::citysplat({"selftest", "--backend", "cpu", "--length", "20", "--scans", "1", "--json"});
     INFO(outcome.err);
     REQUIRE(outcome.exit_code == 0);
-    CHECK_THAT(outcome.err, Catch::Contains("backend: cpu, Embree"));
+    CHECK_THAT(outcome.err, Catch::Contains("backend: cpu, groups of 512 rays"));
     const auto report = nlohmann::json::parse(outcome.out);
     CHECK(report["backend"] == "cpu");
     CHECK(report["passed"] == true);

@@ -2,15 +2,18 @@
 #include "core/error.hpp"
 #include "cuda/on_cpu/programs.hpp"
 #include "cuda/rig.hpp"
+#include "learn/some_model.hpp"
 #include "sim/drive/simulation.hpp"
 #include "sim/memory_city.hpp"
 #include "sim/scan/scan_tracer.hpp"
+#include "temp_dir.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <thread>
 
@@ -275,13 +278,13 @@ TEST_CASE("a formula gives the firings of the list, ray by ray", "[gpu]") {
 
 TEST_CASE("a simulation on the device has the digest of one on the CPU", "[gpu]") {
     const MemoryCity city(test::street(kEast, kNorth, 30, 0.4), 16);
-    const auto embree = make_embree_tracer();
+    const auto groups = make_group_tracer();
     for (const Sensor& sensor : sensors())
         for (const std::uint32_t hits : {1u, 5u})
             for (const bool noise : {true, false}) {
                 const SensorRun run = run_of(sensor, hits, noise);
                 Collector cpu, gpu;
-                const SimulationReport expected = simulate_with(*embree, city, run, cpu);
+                const SimulationReport expected = simulate_with(*groups, city, run, cpu);
                 Rig rig;
                 const SimulationReport report = simulate_with(*rig.tracer, city, run, gpu);
                 CAPTURE(sensor.rays.index(), hits, noise);
@@ -299,23 +302,39 @@ TEST_CASE("a simulation on the device has the digest of one on the CPU", "[gpu]"
             }
 }
 
+TEST_CASE("a learned model sees on scans of the device what it sees on those of the CPU", "[gpu]") {
+    const test::TempDir dir;
+    const MemoryCity city(test::street(kEast, kNorth, 30, 0.4), 16);
+    const auto embree = make_embree_tracer();
+    SensorRun run = run_of(sensors()[0], 5, true);
+    run.sensor.intensity = {};
+    Collector plain, cpu, gpu;
+    const auto without = simulate_with(*embree, city, run, plain);
+    run.sensor.model = dir / "model.toml";
+    std::ofstream(run.sensor.model) << test::some_model(7).text();
+    const SimulationReport expected = simulate_with(*embree, city, run, cpu);
+    Rig rig;
+    CHECK(simulate_with(*rig.tracer, city, run, gpu).digest == expected.digest);
+    CHECK(expected.dropped > without.dropped + 50);
+}
+
 TEST_CASE("a tile that is missing marks the same rays on the device and on the CPU", "[gpu]") {
     MemoryCity city(test::street(kEast, kNorth, 30, 0.4), 16);
     city.damaged = {city.tiles().size() / 2};
-    const auto embree = make_embree_tracer();
+    const auto groups = make_group_tracer();
     for (const std::uint32_t hits : {1u, 5u}) {
         const SensorRun run = run_of(sensors()[0], hits, true);
         Rig rig;
         Collector cpu, gpu;
         const SimulationReport report = simulate_with(*rig.tracer, city, run, gpu);
         CHECK(report.missing > 0);
-        CHECK(report.digest == simulate_with(*embree, city, run, cpu).digest);
+        CHECK(report.digest == simulate_with(*groups, city, run, cpu).digest);
     }
 }
 
 TEST_CASE("a budget that takes several passes gives the digest of one that takes one", "[gpu]") {
     const MemoryCity city(test::street(kEast, kNorth, 60, 0.4), 8);
-    const auto embree = make_embree_tracer();
+    const auto groups = make_group_tracer();
     for (const std::uint32_t hits : {1u, 5u}) {
         const SensorRun run = run_of(sensors()[0], hits, true);
         Rig rig;
@@ -323,7 +342,7 @@ TEST_CASE("a budget that takes several passes gives the digest of one that takes
         for (const auto& entry : city.tiles())
             largest = std::max<std::uint64_t>(largest, rig.tracer->estimated_bytes(entry.splats));
         Collector cpu, gpu;
-        const auto expected = simulate_with(*embree, city, run, cpu).digest;
+        const auto expected = simulate_with(*groups, city, run, cpu).digest;
         const SimulationReport tight = simulate_with(*rig.tracer, city, run, gpu, 4 * largest);
         CHECK(tight.passes > tight.scans);
         CHECK(tight.cache.tiles_evicted > 0);

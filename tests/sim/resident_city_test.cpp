@@ -40,10 +40,10 @@ CacheOptions with_budget(std::uint64_t bytes) {
 
 TEST_CASE("rays meet the same city whatever part of it is resident") {
     const MemoryCity city(test::street(kEast, kNorth, 120), 16);
-    const auto tracer = make_embree_tracer();
+    const auto tracer = make_group_tracer();
     const auto rays = rays_along(120, 4000);
     // Everything at once, without the class under test.
-    const auto reference = make_embree_tracer();
+    const auto reference = make_group_tracer();
     std::vector<TracerTilePtr> tiles;
     for (std::size_t i = 0; i < city.tiles().size(); ++i) tiles.push_back(reference->load(city.load(i)));
     std::vector<Hit> expected(rays.size());
@@ -72,7 +72,7 @@ TEST_CASE("rays meet the same city whatever part of it is resident") {
 
 TEST_CASE("what cannot be resident is said") {
     MemoryCity city(test::street(kEast, kNorth, 60), 16);
-    const auto tracer = make_embree_tracer();
+    const auto tracer = make_group_tracer();
     const auto rays = rays_along(60, 200);
     std::vector<Hit> hits(rays.size());
     CHECK_THROWS_WITH(ResidentCity(city, *tracer, with_budget(1000)).closest(rays, hits, CancelToken()),

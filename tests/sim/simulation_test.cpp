@@ -77,7 +77,7 @@ TEST_CASE("what was planned and is behind makes room for what is ahead") {
     std::vector<test::WorldDisc> discs;
     for (std::uint32_t i = 0; i < kTiles; ++i) discs.push_back({{16.0 * i + 8, 8, 0}, {0, 0, 1}, 0.5});
     const test::MemoryCity city(discs, 16);
-    const auto tracer = make_embree_tracer();
+    const auto tracer = make_group_tracer();
     CacheOptions options;
     options.budget_bytes = 3 * tracer->estimated_bytes(1);
     TileCache cache(city, *tracer, options);
@@ -139,7 +139,7 @@ TEST_CASE("every ray of a sweep has its own origin: a moving sensor sees a wall 
     run.sensor.max_range_m = 100;
     const std::vector<StampedPose> poses{{0, {{kEast, kNorth, 2}, {}}}, {1, {{kEast + 20, kNorth, 2}, {}}}};
     const Trajectory trajectory(poses);
-    const auto tracer = make_embree_tracer();
+    const auto tracer = make_group_tracer();
     Collector sink;
     CancelToken cancel;
     Progress progress;

@@ -62,7 +62,7 @@ struct DriveOutcome {
 
 inline DriveOutcome drive(const MemoryCity& city, const sim::SensorRun& run,
                           const sim::SimulationOptions& options, const Trajectory& trajectory) {
-    const auto tracer = trace::make_embree_tracer();
+    const auto tracer = trace::make_group_tracer();
     Collector sink;
     CancelToken cancel;
     Progress progress;
@@ -81,7 +81,7 @@ inline sim::SimulationOptions with_budget(std::uint64_t bytes, bool prefetch = t
 }
 
 inline std::uint64_t largest_tile_bytes(const MemoryCity& city) {
-    const auto tracer = trace::make_embree_tracer();
+    const auto tracer = trace::make_group_tracer();
     std::uint64_t most = 0;
     for (const auto& entry : city.tiles())
         most = std::max<std::uint64_t>(most, tracer->estimated_bytes(entry.splats));

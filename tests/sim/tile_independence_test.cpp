@@ -35,7 +35,7 @@ struct Results {
 
 /// All tiles at once, or one after the other in passes.
 Results trace(const MemoryCity& city, std::span<const Ray> rays, bool in_passes) {
-    const auto tracer = make_embree_tracer();
+    const auto tracer = make_group_tracer();
     std::vector<TracerTilePtr> tiles;
     for (std::size_t i = 0; i < city.tiles().size(); ++i) tiles.push_back(tracer->load(city.load(i)));
     Results results{std::vector<Hit>(rays.size()), std::vector<HitList>(rays.size())};

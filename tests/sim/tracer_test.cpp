@@ -120,12 +120,17 @@ void require_same(std::span<const Hit> a, std::span<const Hit> b) {
     REQUIRE(std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
+/// Runs the test once with each tracer of the CPU.
+std::unique_ptr<Tracer> either_tracer() {
+    return GENERATE(true, false) ? make_group_tracer() : make_embree_tracer();
+}
+
 }  // namespace
 
 TEST_CASE("the closest hit is the one brute force finds, whatever the ray and the disc") {
     const auto discs = random_discs(4000, 1);
     const MemoryCity city(discs, 16);
-    const auto tracer = make_embree_tracer();
+    const auto tracer = either_tracer();
     const TileSetPtr set = load_all(*tracer, city);
     const auto rays = random_rays(discs, 5000, 2);
     const auto hits = closest(*tracer, *set, rays);
@@ -145,7 +150,7 @@ TEST_CASE("the closest hit is the one brute force finds, whatever the ray and th
 TEST_CASE("hits agree with double-precision geometry except on the rim itself") {
     const auto discs = random_discs(3000, 3);
     const MemoryCity city(discs, 32);
-    const auto tracer = make_embree_tracer();
+    const auto tracer = either_tracer();
     const TileSetPtr set = load_all(*tracer, city);
     const auto rays = random_rays(discs, 3000, 4);
     const auto hits = closest(*tracer, *set, rays);
@@ -197,7 +202,7 @@ TEST_CASE("what a ray hits does not depend on tiling by residency: passes over s
     const auto discs = random_discs(3000, 8);
     const MemoryCity city(discs, 16);
     const auto rays = random_rays(discs, 3000, 9);
-    const auto tracer = make_embree_tracer();
+    const auto tracer = either_tracer();
     const auto all = closest(*tracer, *load_all(*tracer, city), rays);
     std::vector<Hit> in_passes(rays.size());
     for (std::size_t i = city.tiles().size(); i-- > 0;) {
@@ -211,7 +216,7 @@ TEST_CASE("the nearest hits are the first ones brute force finds, in one pass or
     const auto discs = random_discs(4000, 10);
     const MemoryCity city(discs, 16);
     const auto rays = random_rays(discs, 2000, 11);
-    const auto tracer = make_embree_tracer();
+    const auto tracer = either_tracer();
     const float gap_m = 1.0f;
     std::vector<HitList> lists(rays.size()), in_passes(rays.size());
     tracer->nearest(*load_all(*tracer, city), rays, 5, gap_m, lists);
@@ -242,7 +247,7 @@ TEST_CASE("of coincident discs the one with the smaller id is hit") {
     for (int i = 0; i < 40; ++i)
         discs.push_back({{10.0, 10.0, 5.0}, {0, 0, 1}, 0.5, static_cast<std::uint16_t>(i)});
     const MemoryCity city(discs, 16);
-    const auto tracer = make_embree_tracer();
+    const auto tracer = either_tracer();
     const std::vector<Ray> rays(33, make_ray({10.1, 10.1, 20}, {0, 0, -1}));
     std::uint64_t smallest = ~std::uint64_t{0};
     for (std::size_t i = 0; i < discs.size(); ++i)
@@ -255,7 +260,7 @@ TEST_CASE("of coincident discs the one with the smaller id is hit") {
 
 TEST_CASE("a disc behind the ray, beyond its range or before t_min is not hit") {
     const MemoryCity city({{{10, 10, 5}, {0, 0, 1}, 1.0}}, 16);
-    const auto tracer = make_embree_tracer();
+    const auto tracer = either_tracer();
     const TileSetPtr set = load_all(*tracer, city);
     const Vec3d up{0, 0, 1};
     Ray late = make_ray({10, 10, 0}, up);
@@ -269,7 +274,7 @@ TEST_CASE("a disc behind the ray, beyond its range or before t_min is not hit") 
 
 TEST_CASE("rays that are not finite or too long and splats without radius are refused") {
     const MemoryCity city({{{10, 10, 5}, {0, 0, 1}, 1.0}}, 16);
-    const auto tracer = make_embree_tracer();
+    const auto tracer = either_tracer();
     const TileSetPtr set = load_all(*tracer, city);
     std::vector<Hit> hit(1);
     const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -307,7 +312,7 @@ TEST_CASE("planes, cylinders and spheres of splats are found within a millimetre
     for (double x = -60; x < 60; x += 0.4)
         for (double y = -60; y < 60; y += 0.4) discs.push_back({{kEast + x, kNorth + y, -2}, {0, 0, 1}, 0.4});
     const MemoryCity city(discs, 25);
-    const auto tracer = make_embree_tracer();
+    const auto tracer = either_tracer();
     const TileSetPtr set = load_all(*tracer, city);
 
     std::vector<Ray> rays;

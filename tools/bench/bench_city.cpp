@@ -3,6 +3,7 @@
 #include "core/math/lattice.hpp"
 #include "core/math/math_hd.hpp"
 #include "core/math/rng_hd.hpp"
+#include "splat/search/curve.hpp"
 #include "tiling/store/city_reader.hpp"
 
 #include <algorithm>
@@ -43,15 +44,9 @@ struct Maker {
     }
 };
 
-/// Interleaved bits of the position: neighbours in the list are neighbours in space.
-std::uint64_t morton(const Splat& s) {
-    std::uint64_t code = 0;
-    const std::uint32_t v[3] = {static_cast<std::uint32_t>(s.x) >> 6 & 0xffff,
-                                static_cast<std::uint32_t>(s.y) >> 6 & 0xffff,
-                                static_cast<std::uint32_t>(s.z + (1 << 20)) >> 6 & 0xffff};
-    for (int bit = 15; bit >= 0; --bit)
-        for (const std::uint32_t w : v) code = code << 1 | (w >> bit & 1);
-    return code;
+std::uint64_t place_on_curve(const Splat& s) {
+    const auto cell = [](std::int32_t steps) { return static_cast<std::uint32_t>(steps) >> 6 & 0xffff; };
+    return splat::hilbert_key(cell(s.x), cell(s.y), cell(s.z + (1 << 20)), 16);
 }
 
 class MadeCity final : public TileSource {
@@ -89,7 +84,7 @@ class MadeCity final : public TileSource {
             }
         for (auto& [key, list] : maker.splats) {
             std::sort(list.begin(), list.end(),
-                      [](const Splat& a, const Splat& b) { return morton(a) < morton(b); });
+                      [](const Splat& a, const Splat& b) { return place_on_curve(a) < place_on_curve(b); });
             const TileFrame frame = maker.grid.frame(key, 0);
             tiles_.emplace_back(frame, list);
             const Vec3d origin{static_cast<double>(frame.x_m), static_cast<double>(frame.y_m), 0};

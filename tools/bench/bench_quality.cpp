@@ -120,7 +120,7 @@ class QualityBench {
         fs::remove_all(city);
         Score score = build(city, params);
         const tiling::CityReader reader(city);
-        const auto tracer = trace::make_embree_tracer();
+        const auto tracer = trace::make_group_tracer();
         const auto hdl64 = simulate(reader, *tracer, scans, {"hdl-64e", {{1, 1, -1}, {}}, 1});
         score.c2c = distance_to_drive(hdl64);
         score.truth = cli::distance_to_truth(hdl64, *truth_, CancelToken(), quiet_);

@@ -1,10 +1,11 @@
-/// Ray casting: the bare Embree loop on the rays of one sensor against the tracer and the whole simulation,
-/// in one run. Ratios are of CPU time.
+/// Ray casting: the bare Embree loop on the rays of one sensor against the tracers and the whole simulation,
+/// then the tracer against Embree's on every sensor, in one run. Ratios are of CPU time.
 #include "bench/bare_embree_loop.hpp"
 #include "bench/bench_city.hpp"
 #include "bench/bench_clock.hpp"
 #include "bench/bench_files.hpp"
 #include "bench/bench_main.hpp"
+#include "bench/tracer_duel.hpp"
 #include "core/error.hpp"
 #include "io/trajectory/trajectory_file.hpp"
 #include "sim/drive/simulation.hpp"
@@ -31,6 +32,8 @@ constexpr std::size_t kFewestScans = 6;
 struct Arguments {
     std::string city, trajectory;
     std::uint64_t splats = 2'000'000, scans = 60;
+    bench::DuelOptions duel;
+    bool duel_only = false;
 };
 
 struct Speed {
@@ -88,7 +91,10 @@ class TraceBench {
                      " tiles; HDL-64E: " + std::to_string(rays_[0].size()) + " rays a scan, " +
                      std::to_string(scans_) + " scans. Ratios are of CPU time.");
         bare_loop();
-        for (const unsigned splats_per_leaf : {1u, 2u, 4u, 8u}) tracer(splats_per_leaf);
+        report_.row(rays_at_tiles("HDL-64E, rays at tiles in memory", *make_group_tracer()));
+        for (const unsigned splats_per_leaf : {1u, 4u})
+            report_.detail(rays_at_tiles("  by Embree, " + std::to_string(splats_per_leaf) + " splats a leaf",
+                                         *make_embree_tracer({"", true, splats_per_leaf})));
         simulations();
     }
 
@@ -122,28 +128,24 @@ class TraceBench {
             row("the bare Embree loop", bare_, "built in " + bench::three_digits(built_s) + " CPU s"));
     }
 
-    void tracer(unsigned splats_per_leaf) {
-        const auto tracer = make_embree_tracer({"", true, splats_per_leaf});
+    bench::Row rays_at_tiles(const std::string& what, const Tracer& tracer) const {
         const double begin = bench::cpu_now_s();
         std::vector<TracerTilePtr> tiles(city_.tiles().size());
-        for (std::uint32_t i = 0; i < tiles.size(); ++i) tiles[i] = tracer->load(city_.load(i));
+        for (std::uint32_t i = 0; i < tiles.size(); ++i) tiles[i] = tracer.load(city_.load(i));
         const double built_s = bench::cpu_now_s() - begin;
-        const TileSetPtr set = tracer->bind(tiles);
+        const TileSetPtr set = tracer.bind(tiles);
         std::size_t hits = 0;
         const Speed speed = speed_of(scans_, [&] {
             hits = 0;
-            for (const auto& rays : rays_) hits += count_hits(*tracer, *set, rays);
+            for (const auto& rays : rays_) hits += count_hits(tracer, *set, rays);
         });
-        const double bytes_a_splat = bench::ratio(static_cast<double>(tracer->resident_bytes()),
+        const double bytes_a_splat = bench::ratio(static_cast<double>(tracer.resident_bytes()),
                                                   static_cast<double>(bench::count_splats(city_)));
         const double more_hits = bench::ratio(static_cast<double>(hits), static_cast<double>(bare_hits_)) - 1;
         char note[120];
         std::snprintf(note, sizeof note, "built in %.2f CPU s, %.0f B/splat, hits %+.4f %%", built_s,
                       bytes_a_splat, 100 * more_hits);
-        if (splats_per_leaf == 1)
-            report_.row(row("HDL-64E, rays at tiles in memory", speed, note));
-        else
-            report_.detail(row("  with " + std::to_string(splats_per_leaf) + " splats a leaf", speed, note));
+        return row(what, speed, note);
     }
 
     static std::size_t count_hits(const Tracer& tracer, const TileSet& set, std::span<const Ray> rays) {
@@ -188,7 +190,7 @@ class TraceBench {
     }
 
     Speed simulation(ScanSink& sink) const {
-        const auto tracer = make_embree_tracer();
+        const auto tracer = make_group_tracer();
         SimulationOptions options;
         options.schedule = schedule_;
         options.cache.budget_bytes = std::uint64_t{16} << 30;
@@ -232,7 +234,8 @@ void run(const Arguments& arguments, bench::Report& report) {
         arguments.trajectory.empty()
             ? bench::drive_through_made_city(static_cast<double>(arguments.scans) / 10 + 0.01)
             : read_trajectory(arguments.trajectory);
-    TraceBench(*city, trajectory, arguments.scans, report).run();
+    if (!arguments.duel_only) TraceBench(*city, trajectory, arguments.scans, report).run();
+    bench::compare_tracers(*city, trajectory, arguments.duel, report);
 }
 
 }  // namespace
@@ -242,13 +245,22 @@ int main(int argc, char** argv) {
     return bench::run_bench(
         {"bench_trace",
          "Casts the rays of an HDL-64E at a city: the tracer and the whole simulation against the bare "
-         "Embree "
-         "loop. Without a city, a street of 400 m is made in memory.",
+         "Embree loop; then those of every sensor, by the tracer and by Embree's in turns. Without a city, a "
+         "street of 400 m is made in memory.",
          [&](bench::Flags& flags) {
              flags.text("CITY", arguments.city, "a city that citysplat build made");
              flags.text("TRAJECTORY", arguments.trajectory, "the way through it");
              flags.count("--splats", arguments.splats, 1'000'000'000, "splats of the street made in memory");
              flags.count("--scans", arguments.scans, 10'000, "scans, a tenth of a second each, 6 at least");
+             flags.texts("--sensor", arguments.duel.sensors,
+                         "sensor of the comparison with Embree, or \"scattered\": rays from anywhere to "
+                         "anywhere; all of them if none is given");
+             flags.count("--duel-scans", arguments.duel.scans, 10'000,
+                         "scans of each, spread over the drive");
+             flags.count("--rounds", arguments.duel.rounds, 1000, "times that each scan is traced");
+             flags.text("--instruction-set", arguments.duel.instruction_set,
+                        "of the tracer; the best of the machine if none is given");
+             flags.flag("--duel-only", arguments.duel_only, "leave out the bare loop and the simulation");
          },
          [&](bench::Report& report) { run(arguments, report); }},
         argc, argv);

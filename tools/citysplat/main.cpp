@@ -86,6 +86,7 @@ int run(int argc, char** argv, cli::Context& context) {
     cli::add_sensors(app, context);
     cli::add_simulate(app, context);
     cli::add_learn_sensor(app, context);
+    cli::add_calibrate(app, context);
     cli::add_compare(app, context);
     cli::add_render(app, context);
     cli::add_export(app, context);

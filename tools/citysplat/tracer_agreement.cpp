@@ -28,21 +28,28 @@ std::vector<Result> trace_all(std::span<const trace::Ray> rays, std::size_t batc
     return results;
 }
 
+std::size_t batch_rays(const BoundTracer& bound, std::span<const trace::Ray> rays) {
+    return bound.tracer.batch_rays(rays.first(std::min(rays.size(), trace::Tracer::kSampleRays)));
+}
+
 std::vector<trace::Hit> closest(const BoundTracer& bound, std::span<const trace::Ray> rays, double& seconds) {
-    return trace_all<trace::Hit>(rays, bound.tracer.batch_rays(), seconds, [&](auto part, auto hits) {
+    return trace_all<trace::Hit>(rays, batch_rays(bound, rays), seconds, [&](auto part, auto hits) {
         bound.tracer.closest(*bound.tiles, part, hits);
     });
 }
 
 std::vector<trace::HitList> nearest(const BoundTracer& bound, std::span<const trace::Ray> rays,
                                     std::uint32_t depth, float gap_m, double& seconds) {
-    return trace_all<trace::HitList>(rays, bound.tracer.batch_rays(), seconds, [&](auto part, auto lists) {
+    return trace_all<trace::HitList>(rays, batch_rays(bound, rays), seconds, [&](auto part, auto lists) {
         bound.tracer.nearest(*bound.tiles, part, depth, gap_m, lists);
     });
 }
 
 std::vector<sim::Return> returns(const BoundTracer& bound, const sim::ScanView& scan, double& seconds) {
-    const std::size_t rays = scan.firings.count, batch = bound.tracer.batch_rays();
+    const std::size_t rays = scan.firings.count;
+    sim::RayBatch sample;
+    sample.generate(scan, 0, std::min(rays, trace::Tracer::kSampleRays));
+    const std::size_t batch = bound.tracer.batch_rays(sample.rays());
     std::vector<sim::Return> results(rays);
     tbb::enumerable_thread_specific<sim::RayBatch> scratch;
     const Stopwatch watch;

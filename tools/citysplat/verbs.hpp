@@ -29,5 +29,6 @@ void add_export(CLI::App& app, Context& context);
 void add_render(CLI::App& app, Context& context);
 void add_simulate(CLI::App& app, Context& context);
 void add_learn_sensor(CLI::App& app, Context& context);
+void add_calibrate(CLI::App& app, Context& context);
 
 }  // namespace citysplat::cli

@@ -2,20 +2,19 @@
 
 #include "core/error.hpp"
 #include "core/printable.hpp"
+#include "io/input/adjusted_file.hpp"
 #include "io/input/open_point_file.hpp"
+#include "io/input/sweep_words.hpp"
 
 #include <nlohmann/json.hpp>
+
+#include <mutex>
 
 namespace citysplat::io {
 
 namespace {
 
 using nlohmann::json;
-
-json to_json(const Pose& pose) {
-    const auto& [t, q] = pose;
-    return json::array({t.x, t.y, t.z, q.x, q.y, q.z, q.w});
-}
 
 Pose pose_from(const json& a) { return {{a.at(0), a.at(1), a.at(2)}, {a.at(3), a.at(4), a.at(5), a.at(6)}}; }
 
@@ -44,21 +43,52 @@ json parse(const std::string& reading) {
 }
 
 /// Names of files are bytes; JSON holds text. A name that is not UTF-8 is kept byte by byte.
-void put_path(json& j, const std::string& path) {
+void put_path(json& j, const std::string& key, const std::string& path) {
     if (is_utf8(path)) {
-        j["labels"] = path;
+        j[key] = path;
         return;
     }
     json bytes = json::array();
     for (const char c : path) bytes.push_back(static_cast<unsigned char>(c));
-    j["labels_bytes"] = std::move(bytes);
+    j[key + "_bytes"] = std::move(bytes);
 }
 
-std::filesystem::path get_path(const json& j) {
-    if (!j.contains("labels_bytes")) return j.value("labels", "");
+std::filesystem::path get_path(const json& j, const std::string& key) {
+    if (!j.contains(key + "_bytes")) return j.value(key, "");
     std::string path;
-    for (const json& byte : j["labels_bytes"]) path += static_cast<char>(byte.get<unsigned char>());
+    for (const json& byte : j[key + "_bytes"]) path += static_cast<char>(byte.get<unsigned char>());
     return path;
+}
+
+/// The files that a reading speaks of, as words: path under `key`, content under key_hash.
+void put_file(json& j, const std::string& key, const std::filesystem::path& path, const Hash128& hash) {
+    put_path(j, key, path.string());
+    j[key + "_hash"] = hash.hex();
+}
+
+void refresh_file(json& j, const std::string& key) {
+    const std::filesystem::path path = get_path(j, key);
+    if (!path.empty() && std::filesystem::exists(path))
+        j[key + "_hash"] = hash_file(path, CancelToken()).hex();
+}
+
+void put_adjustment(json& j, const Adjustment& adjustment) {
+    json words = json::object();
+    put_file(words, "file", adjustment.adjusted_file, adjustment.adjusted_hash);
+    if (!adjustment.given_file.empty())
+        put_file(words, "given", adjustment.given_file, adjustment.given_hash);
+    j["adjusted"] = std::move(words);
+}
+
+std::shared_ptr<const Adjustment> adjustment_from(const json& words, const TrajectoryOptions& how) {
+    auto adjustment = read_adjustment(get_path(words, "given"), how, get_path(words, "file"));
+    const auto check = [&](const char* key, const std::filesystem::path& file, const Hash128& hash) {
+        if (words.value(key, hash.hex()) != hash.hex())
+            throw BusyError(file.string() + " changed while it was read; run the same command again");
+    };
+    check("file_hash", adjustment->adjusted_file, adjustment->adjusted_hash);
+    check("given_hash", adjustment->given_file, adjustment->given_hash);
+    return adjustment;
 }
 
 std::string dumped(const json& j) {
@@ -93,7 +123,9 @@ ReadOptions to_read_options(const json& j) {
     if (j.contains("intensity_range"))
         o.intensity_range = {j["intensity_range"].at(0), j["intensity_range"].at(1)};
     o.text_columns = j.value("columns", "");
-    o.labels = get_path(j);
+    o.labels = get_path(j, "labels");
+    if (j.contains("sweep")) o.sweep = sweep_from(j["sweep"]);
+    if (j.contains("mask")) o.mask = mask_from(j["mask"]);
     if (j.contains("world_from_sensor")) o.world_from_sensor = pose_from(j["world_from_sensor"]);
     if (j.contains("scan_time_s")) o.scan_time_s = j["scan_time_s"].get<double>();
     return o;
@@ -143,33 +175,63 @@ std::string reading_of(const InputSource& source, const ReadOptions& options,
         j["intensity_range"] = {options.intensity_range->first, options.intensity_range->second};
     if (!options.text_columns.empty()) j["columns"] = options.text_columns;
     if (!source.labels.empty()) {
-        put_path(j, std::filesystem::absolute(source.labels).string());
-        j["labels_hash"] = hash_file(source.labels, CancelToken()).hex();
+        put_file(j, "labels", std::filesystem::absolute(source.labels),
+                 hash_file(source.labels, CancelToken()));
     }
-    if (source.world_from_sensor) j["world_from_sensor"] = to_json(*source.world_from_sensor);
-    if (source.scan_time_s) j["scan_time_s"] = *source.scan_time_s;
+    const ReadOptions own = source.read_options(options);
+    if (own.sweep) j["sweep"] = to_words(*own.sweep);
+    if (json mask = to_words(own.mask); !mask.empty()) j["mask"] = std::move(mask);
+    if (options.adjustment) put_adjustment(j, *options.adjustment);
     if (json t = to_json(trajectory); !t.empty()) j["trajectory"] = std::move(t);
     return j.empty() ? std::string() : dumped(j);
 }
 
 std::string refreshed_reading(const std::string& reading) {
-    json j = parse(reading);
-    const std::filesystem::path labels = understood(reading, get_path);
-    if (labels.empty() || !std::filesystem::exists(labels)) return reading;
-    j["labels_hash"] = hash_file(labels, CancelToken()).hex();
-    return dumped(j);
+    return understood(reading, [&](json j) {
+        if (get_path(j, "labels").empty() && !j.contains("adjusted")) return reading;
+        refresh_file(j, "labels");
+        if (j.contains("adjusted"))
+            for (const char* key : {"file", "given"}) refresh_file(j["adjusted"], key);
+        return dumped(j);
+    });
 }
 
 ReadOptions read_options_from(const std::string& reading) {
-    return understood(reading, [](const json& j) { return to_read_options(j); });
+    return understood(reading, [](const json& j) {
+        ReadOptions options = to_read_options(j);
+        if (j.contains("adjusted"))
+            options.adjustment = adjustment_from(j["adjusted"], to_trajectory_options(j));
+        return options;
+    });
 }
 
 TrajectoryOptions trajectory_options_from(const std::string& reading) {
     return understood(reading, [](const json& j) { return to_trajectory_options(j); });
 }
 
-std::unique_ptr<PointFile> open_by_reading(const std::filesystem::path& path, const std::string& reading) {
-    return open_point_file(path, read_options_from(reading));
+struct ReadingOpener::Memory {
+    std::mutex mutex;
+    std::string words;  ///< of the adjustment that was read last
+    std::shared_ptr<const Adjustment> adjustment;
+};
+
+ReadingOpener::ReadingOpener() : memory_(std::make_shared<Memory>()) {}
+
+std::unique_ptr<PointFile> ReadingOpener::operator()(const std::filesystem::path& path,
+                                                     const std::string& reading) const {
+    const ReadOptions options = understood(reading, [&](const json& j) {
+        ReadOptions o = to_read_options(j);
+        if (!j.contains("adjusted")) return o;
+        const std::string words = j["adjusted"].dump() + j.value("trajectory", json::object()).dump();
+        const std::lock_guard lock(memory_->mutex);
+        if (memory_->words != words) {
+            memory_->adjustment = adjustment_from(j["adjusted"], to_trajectory_options(j));
+            memory_->words = words;
+        }
+        o.adjustment = memory_->adjustment;
+        return o;
+    });
+    return open_point_file(path, options);
 }
 
 Trajectory trajectory_by_reading(const std::filesystem::path& path, const std::string& reading) {

@@ -14,15 +14,27 @@ namespace citysplat::io {
 std::string reading_of(const InputSource& source, const ReadOptions& options,
                        const TrajectoryOptions& trajectory);
 
-/// The same words with the content of the label file as it is now. A label file that is gone leaves them.
+/// The same words with the content of the label file and of adjusted trajectories as it is now. A file that
+/// is gone leaves them.
 std::string refreshed_reading(const std::string& reading);
 
-/// What the words mean. Throw CorruptionError when they mean nothing.
+/// What the words mean. Throw CorruptionError when they mean nothing; BusyError when an adjusted trajectory
+/// has another content than they say.
 ReadOptions read_options_from(const std::string& reading);
 TrajectoryOptions trajectory_options_from(const std::string& reading);
 
-/// Opens files as the words say.
-std::unique_ptr<PointFile> open_by_reading(const std::filesystem::path& path, const std::string& reading);
+/// Opens files as the words say. Copies share what they remember: the trajectories of an adjustment are read
+/// once. Threads: any.
+class ReadingOpener {
+  public:
+    ReadingOpener();
+    std::unique_ptr<PointFile> operator()(const std::filesystem::path& path,
+                                          const std::string& reading) const;
+
+  private:
+    struct Memory;
+    std::shared_ptr<Memory> memory_;
+};
 Trajectory trajectory_by_reading(const std::filesystem::path& path, const std::string& reading);
 
 }  // namespace citysplat::io

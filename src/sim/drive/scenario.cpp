@@ -46,6 +46,7 @@ ScenarioSensor read_sensor(Section& s, const std::filesystem::path& directory, s
     result.output.format = s.text("format", "kitti");
     result.output.frame = s.text("frame", "auto");
     result.output.keep_all = s.flag("keep_misses", false);
+    result.output.recorded = s.flag("recorded", false);
     result.output.accumulate = s.flag("accumulate", false);
     result.output.scans = s.flag("scans", true);
     s.finish();

@@ -70,6 +70,8 @@ class Simulation {
     /// Counts what the scans of a leg can meet.
     void look_around(std::size_t first, const Itinerary::Leg& leg);
     Group prepare(std::size_t first, std::size_t count);
+    /// How many rays of a group the tracer wants at a time.
+    std::size_t batch_rays(const Group& group);
     /// All tiles are there: returns are made at once.
     void trace_at_once(Group& group, const trace::TileSet& tiles);
     /// One scan, whose tiles come in several sets, front to back; hits are kept between them.
@@ -80,7 +82,8 @@ class Simulation {
     void trace_pass(Group& group, const trace::ResidentCity::Pass& pass, KeptHits& kept);
     void sort_by_distance(const Group& group, std::vector<std::uint32_t>& tiles) const;
     void mark_missing(Group& group, std::span<const std::uint32_t> tiles);
-    /// What the learned model, if there is one, makes of a scan that is otherwise finished.
+    /// What the gains of the beams and the learned model, if there are any, make of a scan that is otherwise
+    /// finished.
     void look_again(Scan& scan);
     void conclude(Group& group);
 
@@ -182,9 +185,16 @@ void for_each_batch(const Group& group, std::size_t batch, F f) {
     });
 }
 
+std::size_t Simulation::batch_rays(const Group& group) {
+    const ScanRays& first = group.rays[0];
+    RayBatch& sample = batches_.local();
+    sample.generate(first.view(), 0, std::min(first.size(), trace::Tracer::kSampleRays));
+    return city_.tracer().batch_rays(sample.rays());
+}
+
 void Simulation::trace_at_once(Group& group, const trace::TileSet& tiles) {
     const trace::Tracer& tracer = city_.tracer();
-    for_each_batch(group, tracer.batch_rays(), [&](std::size_t s, std::size_t first, std::size_t count) {
+    for_each_batch(group, batch_rays(group), [&](std::size_t s, std::size_t first, std::size_t count) {
         const ScanView view = group.rays[s].view();
         trace_scan(tracer, tiles, {view, first, count}, batches_.local(), group.scans[s].returns);
     });
@@ -212,7 +222,7 @@ void Simulation::trace_pass(Group& group, const trace::ResidentCity::Pass& pass,
     const auto part = [](auto& all, std::size_t first, std::size_t count) {
         return all.empty() ? std::span(all) : std::span(all).subspan(first, count);
     };
-    for_each_batch(group, tracer.batch_rays(), [&](std::size_t, std::size_t first, std::size_t count) {
+    for_each_batch(group, batch_rays(group), [&](std::size_t, std::size_t first, std::size_t count) {
         RayBatch& batch = batches_.local();
         batch.generate(view, first, count);
         const auto hits = part(kept.hits, first, count);
@@ -227,8 +237,7 @@ void Simulation::trace_pass(Group& group, const trace::ResidentCity::Pass& pass,
 
 void Simulation::mark_missing(Group& group, std::span<const std::uint32_t> tiles) {
     if (tiles.empty()) return;
-    const std::size_t batch_rays = city_.tracer().batch_rays();
-    for_each_batch(group, batch_rays, [&](std::size_t s, std::size_t first, std::size_t count) {
+    for_each_batch(group, batch_rays(group), [&](std::size_t s, std::size_t first, std::size_t count) {
         RayBatch& batch = batches_.local();
         const ScanView view = group.rays[s].view();
         batch.generate(view, first, count);
@@ -269,6 +278,10 @@ Hash128 count_and_hash(Scan& scan) {
 }
 
 void Simulation::look_again(Scan& scan) {
+    const auto* head = std::get_if<SpinningHead>(&run_.sensor.rays);
+    if (head && !head->gain.empty())
+        for (Return& r : scan.returns)
+            r.intensity = learn::corrected_intensity(r.intensity, head->gain[r.beam], 0);
     if (!learned_) return;
     const learn::NoiseKeys keys{scan_key(run_.seed, run_.stream, scan.index), learn::place_key(run_.seed)};
     learned_->apply(scan.returns, keys, passes_.local());

@@ -23,7 +23,7 @@ struct Effort {
     std::size_t epochs, least_visits;
 };
 constexpr Effort effort(Loss loss) {
-    return loss == Loss::probit ? Effort{4, 2'000'000} : Effort{8, 6'000'000};
+    return loss == Loss::probit ? Effort{4, 2'000'000} : Effort{8, 4'000'000};
 }
 constexpr float kFirstRate = 3e-3f, kMomentum = 0.9f, kSquareMomentum = 0.999f, kAdamFloor = 1e-8f;
 /// Pulls the biases of a beam towards those of all beams: a beam with few rays learns little of its own.
@@ -198,7 +198,9 @@ class Training {
     BeamNetwork run(const CancelToken& cancel, const std::function<void(double share)>& done) {
         const Effort wanted = effort(task_.loss);
         const std::size_t n = order_.size(), per_epoch = (n + kBatchRays - 1) / kBatchRays,
-                          batches = std::max(wanted.epochs * per_epoch, wanted.least_visits / kBatchRays);
+                          most = std::max(wanted.epochs * per_epoch, wanted.least_visits / kBatchRays),
+                          batches = std::max<std::size_t>(
+                              1, static_cast<std::size_t>(task_.effort * static_cast<double>(most)));
         for (std::size_t batch = 0; batch < batches; ++batch) {
             cancel.check();
             if (batch % per_epoch == 0) shuffle(order_, rng::key(kSeed, batch / per_epoch));

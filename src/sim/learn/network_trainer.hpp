@@ -23,6 +23,7 @@ struct TrainingTask {
     std::span<const float> target;
     std::uint32_t beams = 0;
     Loss loss = Loss::probit;
+    double effort = 1;  ///< scales how long it is trained
 };
 
 /// Trains by Adam on batches, each divided into parts whose gradients are summed in order: the weights do not

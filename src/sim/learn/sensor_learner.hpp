@@ -10,6 +10,7 @@ namespace citysplat::sim::learn {
 struct LearnOptions {
     double mask_below_deg = -8;  ///< the own car is looked for below this elevation
     double train_share = 0.7;    ///< of the scans, the first ones; after a gap the rest judges
+    double effort = 1;           ///< scales how long the networks are trained
 };
 
 /// Learns own-car mask, ray drop and intensity of a sensor from the first scans, and judges the result on the

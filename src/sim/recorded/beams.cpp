@@ -12,12 +12,16 @@ namespace citysplat::sim {
 
 namespace {
 
+/// Fewer returns show nothing.
+constexpr std::size_t kLeastReturns = 100;
+
 // ---- Sweeps that are stored ring by ring.
 
 /// Neighbours of a ring differ by less than this in elevation, typically, and beams by more.
 constexpr double kSameRing_rad = 0.05 * kDegree_rad;
-/// At the seam of a turn the azimuth may step back by up to this much.
-constexpr double kSeam_rad = 5 * kDegree_rad;
+/// A turn ends where the azimuth falls by more than this. It falls by less inside of one, too: on things that
+/// are near, some lasers look past others.
+constexpr double kSeam_rad = 90 * kDegree_rad;
 
 struct Turns {
     std::vector<std::uint16_t> of_ray;
@@ -26,7 +30,7 @@ struct Turns {
 
 /// The turns of the azimuth, in the order of the file; nothing when that is not ring by ring.
 std::optional<Turns> find_turns(std::span<const RecordedRay> returns) {
-    if (returns.size() < 100) return std::nullopt;
+    if (returns.size() < kLeastReturns) return std::nullopt;
     std::vector<double> steps;
     std::int64_t forward = 0;
     for (std::size_t i = 1; i < returns.size(); ++i) {
@@ -282,6 +286,18 @@ double spacing_at(const std::vector<double>& ascending, std::size_t i) {
 /// A return farther than this from the elevation of every beam is of none.
 constexpr double kFarFromBeam_rad = 1 * kDegree_rad;
 
+/// Do most elevations lie near one of the beams, for the distance between these? Those of a cloud without
+/// beams lie anywhere.
+bool are_clear(const std::vector<double>& ascending, const std::vector<double>& elevations) {
+    constexpr double kNear = 0.3, kMost = 0.85;
+    std::size_t near = 0;
+    for (const double e : elevations) {
+        const std::size_t beam = nearest_of(ascending, e);
+        near += std::fabs(e - ascending[beam]) < kNear * spacing_at(ascending, beam);
+    }
+    return static_cast<double>(near) > kMost * static_cast<double>(elevations.size());
+}
+
 std::optional<BeamTable> beams_by_elevation(std::span<const RecordedRay> returns) {
     const std::vector<double> elevations = untilted(returns);
     const std::uint64_t least = std::max<std::uint64_t>(8, returns.size() / 5000);
@@ -298,12 +314,13 @@ std::optional<BeamTable> beams_by_elevation(std::span<const RecordedRay> returns
     for (const Peak& sparse : peaks_of(histogram, 10, least)) peaks.push_back(sparse);
     std::sort(peaks.begin(), peaks.end(),
               [](const Peak& a, const Peak& b) { return a.mean_rad < b.mean_rad; });
-    std::vector<double> beams;
     remove_side_lobes(peaks);
+    std::vector<double> beams;
     for (const Peak& peak : peaks) beams.push_back(peak.mean_rad);
+    if (beams.size() < kLeastBeams || beams.size() > kMostBeams || !are_clear(beams, elevations))
+        return std::nullopt;
     std::reverse(beams.begin(), beams.end());
-    if (beams.size() < kLeastBeams || beams.size() > kMostBeams) return std::nullopt;
-    return BeamTable{beams, {}};
+    return BeamTable{beams, {}, false};
 }
 
 // ---- Sweeps whose points say their beam.
@@ -351,8 +368,9 @@ BeamTable merged_by_number(std::span<const BeamTable> tables) {
 }  // namespace
 
 std::optional<BeamTable> find_beams(std::span<const RecordedRay> returns) {
+    if (returns.size() < kLeastReturns) return std::nullopt;
     if (auto numbered = beams_by_number(returns)) return numbered;
-    if (auto turns = find_turns(returns)) return BeamTable{std::move(turns->elevation_rad), {}};
+    if (auto turns = find_turns(returns)) return BeamTable{std::move(turns->elevation_rad), {}, true};
     return beams_by_elevation(returns);
 }
 
@@ -362,6 +380,7 @@ BeamTable merged(std::span<const BeamTable> tables) {
         if (!largest || table.size() > largest->size()) largest = &table;
     if (!largest) return {};
     if (!largest->number.empty()) return merged_by_number(tables);
+    if (largest->ring_by_ring) return *largest;
     std::vector<double> ascending(largest->elevation_rad.rbegin(), largest->elevation_rad.rend());
     // A beam that is missing leaves a gap of twice the spacing; one that is known is found near itself.
     constexpr double kInGap = 0.4;
@@ -375,7 +394,7 @@ BeamTable merged(std::span<const BeamTable> tables) {
             if (std::fabs(e - ascending[near]) > kInGap * gap && ascending.size() < kMostBeams)
                 ascending.insert(ascending.begin() + static_cast<std::ptrdiff_t>(after), e);
         }
-    return {{ascending.rbegin(), ascending.rend()}, {}};
+    return {{ascending.rbegin(), ascending.rend()}, {}, false};
 }
 
 void assign_beams(const BeamTable& table, std::span<RecordedRay> rays, std::size_t return_count) {

@@ -25,6 +25,8 @@ struct BeamTable {
     std::vector<double> elevation_rad;  ///< mean of each beam, highest first; empty: not known
     /// What the files call them ("ring"); empty where they do not say.
     std::vector<std::uint16_t> number;
+    /// The sweeps are stored ring by ring: beams are known by their order, and elevations tell little.
+    bool ring_by_ring = false;
 
     std::size_t size() const { return elevation_rad.size(); }
 };

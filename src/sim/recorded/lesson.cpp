@@ -16,9 +16,27 @@ constexpr std::uint32_t kMostBorrowed = 3;
 /// Real heads differ from their data sheets by less than this.
 constexpr double kFarFromBeam_deg = 1.0;
 
-/// The sensor's beam of each one that was found: in order when there are as many, else the nearest.
-std::vector<std::uint32_t> match_beams(const learn::ScanGrid& grid, const Sensor& sensor,
-                                       const BeamTable& found) {
+/// Fills places that no ray was recorded in from the nearest place of the same beam.
+void borrow_from_neighbours(const learn::ScanGrid& grid, const std::vector<bool>& known,
+                            std::vector<Return>& image) {
+    const std::uint32_t columns = grid.columns(), beams = grid.beams();
+    for (std::uint32_t ray = 0; ray < grid.rays(); ++ray) {
+        if (known[ray]) continue;
+        const std::uint32_t column = ray / beams, beam = ray % beams;
+        for (std::uint32_t away = 1; away <= kMostBorrowed && away < columns; ++away) {
+            const std::uint32_t before = (column + columns - away) % columns * beams + beam,
+                                after = (column + away) % columns * beams + beam;
+            if (!known[before] && !known[after]) continue;
+            image[ray] = image[known[before] ? before : after];
+            break;
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> match_beams(const Sensor& sensor, const BeamTable& found) {
+    const learn::ScanGrid grid(sensor);
     const std::uint32_t beams = grid.beams();
     if (found.size() == 0)
         throw ConfigError("the scans show no beams, so they cannot teach anything about a sensor");
@@ -49,30 +67,19 @@ std::vector<std::uint32_t> match_beams(const learn::ScanGrid& grid, const Sensor
     return beam_of;
 }
 
-/// Fills places that no ray was recorded in from the nearest place of the same beam.
-void borrow_from_neighbours(const learn::ScanGrid& grid, const std::vector<bool>& known,
-                            std::vector<Return>& image) {
-    const std::uint32_t columns = grid.columns(), beams = grid.beams();
-    for (std::uint32_t ray = 0; ray < grid.rays(); ++ray) {
-        if (known[ray]) continue;
-        const std::uint32_t column = ray / beams, beam = ray % beams;
-        for (std::uint32_t away = 1; away <= kMostBorrowed && away < columns; ++away) {
-            const std::uint32_t before = (column + columns - away) % columns * beams + beam,
-                                after = (column + away) % columns * beams + beam;
-            if (!known[before] && !known[after]) continue;
-            image[ray] = image[known[before] ? before : after];
-            break;
-        }
-    }
-}
-
-}  // namespace
-
 LessonMaker::LessonMaker(const Sensor& sensor, const BeamTable& found)
     : grid_(sensor),
       min_range_m_(static_cast<float>(sensor.min_range_m)),
       max_range_m_(static_cast<float>(sensor.max_range_m)),
-      beam_of_(match_beams(grid_, sensor, found)) {}
+      beam_of_(match_beams(sensor, found)) {}
+
+std::optional<std::uint32_t> LessonMaker::place_of(const RecordedRay& ray) const {
+    if (ray.beam >= beam_of_.size()) return std::nullopt;
+    const std::uint32_t beam = beam_of_[ray.beam];
+    const auto column = grid_.column_at(beam, ray.azimuth_rad);
+    if (!column) return std::nullopt;
+    return *column * grid_.beams() + beam;
+}
 
 learn::LearningScan LessonMaker::lesson(const RecordedScan& scan, std::span<const Return> simulated) const {
     learn::LearningScan lesson;
@@ -82,18 +89,14 @@ learn::LearningScan LessonMaker::lesson(const RecordedScan& scan, std::span<cons
     std::vector<bool> known(grid_.rays());
     for (std::size_t i = 0; i < scan.rays.size(); ++i) {
         const RecordedRay& real = scan.rays[i];
-        if (real.beam >= beam_of_.size()) continue;
-        const std::uint32_t beam = beam_of_[real.beam];
-        const auto column = grid_.column_at(beam, real.azimuth_rad);
-        if (!column) continue;
-        const std::uint32_t ray = *column * grid_.beams() + beam;
-        if (known[ray]) continue;
-        known[ray] = true;
-        Return& r = lesson.simulated[ray];
+        const auto ray = place_of(real);
+        if (!ray || known[*ray]) continue;
+        known[*ray] = true;
+        Return& r = lesson.simulated[*ray];
         r = simulated[i];
-        r.beam = static_cast<std::uint16_t>(beam);
-        if (r.range_m < min_range_m_ || r.range_m > max_range_m_) r.status = RayStatus::none;
-        lesson.observed[ray] = {
+        r.beam = static_cast<std::uint16_t>(*ray % grid_.beams());
+        if (!reaches(r.range_m)) r.status = RayStatus::none;
+        lesson.observed[*ray] = {
             real.is_empty() ? learn::Answer::empty : learn::Answer::returned,
             static_cast<float>(real.range_m),
             scan.has_intensity ? static_cast<float>(real.intensity) * learn::kIntensityScale : -1.0f};

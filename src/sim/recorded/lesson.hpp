@@ -5,23 +5,31 @@
 #include "sim/recorded/beams.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 namespace citysplat::sim {
 
+/// The sensor's beam of each one that was found: in order of elevation when there are as many, else the
+/// nearest. Throws ConfigError when there are none, more than the sensor has, or one that is far from all.
+std::vector<std::uint32_t> match_beams(const Sensor& sensor, const BeamTable& found);
+
 /// Recorded scans as images of a sensor's beams and columns, so that what is learned about a ray of the real
 /// sensor holds for the simulated one.
 class LessonMaker {
   public:
-    /// Throws ConfigError when the beams that were found do not fit the sensor: too many, or farther than
-    /// half the spacing of its beams from all of them.
+    /// Throws ConfigError as match_beams() does.
     LessonMaker(const Sensor& sensor, const BeamTable& found);
 
     /// `simulated` is what the city returns to the rays of the scan. Returns outside the sensor's range count
     /// as none. Of several rays in one place of the image the first is taken; a place without ray shows its
     /// neighbours what the ray beside it met, and teaches nothing itself.
     learn::LearningScan lesson(const RecordedScan& scan, std::span<const Return> simulated) const;
+    /// Where the image has a ray. Nothing when the sensor does not fire there.
+    std::optional<std::uint32_t> place_of(const RecordedRay& ray) const;
+    /// Whether the sensor would report a return at that range.
+    bool reaches(float range_m) const { return range_m >= min_range_m_ && range_m <= max_range_m_; }
 
     const learn::ScanGrid& grid() const { return grid_; }
 

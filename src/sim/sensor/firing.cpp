@@ -15,13 +15,17 @@ struct Overloaded : Ts... {
 template <class... Ts>
 Overloaded(Ts...) -> Overloaded<Ts...>;
 
-/// Calls f(column, row) for a grid in blocks of 8 × 2, each column by column.
+/// Calls f(column, row) for a grid in an order that tracers like: blocks of 64 × 8, and in them runs of 16
+/// columns of one row. Flat runs, because rows that are neighbours meet the ground far from each other.
 template <class F>
 void for_each_in_blocks(std::uint32_t columns, std::uint32_t rows, F f) {
-    for (std::uint32_t column0 = 0; column0 < columns; column0 += 8)
-        for (std::uint32_t row0 = 0; row0 < rows; row0 += 2)
-            for (std::uint32_t column = column0; column < std::min(column0 + 8, columns); ++column)
-                for (std::uint32_t row = row0; row < std::min(row0 + 2, rows); ++row) f(column, row);
+    constexpr std::uint32_t kColumns = 64, kRows = 8, kRun = 16;
+    for (std::uint32_t column0 = 0; column0 < columns; column0 += kColumns)
+        for (std::uint32_t row0 = 0; row0 < rows; row0 += kRows)
+            for (std::uint32_t run = column0; run < std::min(column0 + kColumns, columns); run += kRun)
+                for (std::uint32_t row = row0; row < std::min(row0 + kRows, rows); ++row)
+                    for (std::uint32_t column = run; column < std::min(run + kRun, columns); ++column)
+                        f(column, row);
 }
 
 void fire_spinning(const SpinningHead& head, std::vector<Firing>& out) {

@@ -24,7 +24,7 @@ constexpr std::uint64_t kMostBeams = 65535, kMostRaysPerScan = 100'000'000;
 constexpr NumberRange kElevation_deg{-90, 90, "degrees"}, kFieldOfView_deg{0.001, 360, "degrees"},
     kCameraView_deg{0.001, 169.999, "degrees"}, kPulseRate_hz{0.001, 1e9, "Hz"},
     kMirrorRate_hz{-1e6, 1e6, "Hz"}, kRange_m{0, 10'000, "m"}, kErrorCoefficient{-1000, 1000},
-    kTime_us{0, 1e9, "µs"};
+    kTime_us{0, 1e9, "µs"}, kGain{0, 1000};
 
 void check_rays(double rays, const std::string& where) {
     if (!(rays >= 1 && rays <= static_cast<double>(kMostRaysPerScan)))
@@ -44,7 +44,7 @@ Quadratic quadratic(Section& section, std::string_view key) {
     return {v.size() > 0 ? v[0] : 0, v.size() > 1 ? v[1] : 0, v.size() > 2 ? v[2] : 0};
 }
 
-std::vector<Beam> read_beams(Section beams) {
+SpinningHead read_beams(Section beams) {
     std::vector<double> elevations = beams.numbers("elevation_deg", kElevation_deg);
     if (elevations.empty()) {
         const std::uint64_t n = beams.whole("count", 1, kMostBeams);
@@ -67,16 +67,19 @@ std::vector<Beam> read_beams(Section beams) {
         return v;
     };
     const auto azimuths = column("azimuth_deg", ranges::kAngle_deg), times = column("time_us", kTime_us);
+    const bool has_gain = beams.has("gain");
+    const auto gains = column("gain", kGain);
     beams.finish();
-    std::vector<Beam> result;
+    SpinningHead result{};
+    if (has_gain) result.gain.assign(gains.begin(), gains.end());
     for (std::size_t i = 0; i < elevations.size(); ++i)
-        result.push_back(
+        result.beams.push_back(
             {elevations[i] * exact::kRadPerDegree, azimuths[i] * exact::kRadPerDegree, times[i] * 1e-6});
     return result;
 }
 
 SpinningHead read_spinning(Section& root) {
-    SpinningHead head{read_beams(root.section("beams")), {}};
+    SpinningHead head = read_beams(root.section("beams"));
     Section spin = root.section("spin");
     const double rate_hz = spin.number("rate_hz", ranges::kScanRate_hz);
     const std::uint32_t per_turn = spin.count("columns_per_turn");

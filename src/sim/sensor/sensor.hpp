@@ -26,6 +26,7 @@ struct RayTable {
 struct SpinningHead {
     std::vector<Beam> beams;
     SpinningPattern pattern;
+    std::vector<float> gain;  ///< of each beam: how bright it sees a surface; empty: all alike
 };
 
 /// A LiDAR or depth camera, as its TOML file says (docs/sensors.md).
@@ -56,8 +57,8 @@ struct Sensor {
     static std::string builtin_text(std::string_view name);  ///< its TOML; throws ConfigError
 };
 
-/// The firings of scan `scan` in an order in which neighbours in space are neighbours in the list (blocks of
-/// 2 beams × 8 columns), so that packets of consecutive rays are coherent.
+/// The firings of scan `scan` in an order in which neighbours in space are neighbours in the list (runs of
+/// 16 columns of one beam), so that packets of consecutive rays are coherent.
 void fire(const Sensor& sensor, std::uint64_t scan, std::vector<Firing>& out);
 
 /// A list as a plan. It must stay as long as the plan is used.

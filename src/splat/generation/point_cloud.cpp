@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/parallel.hpp"
+#include "core/prefetch.hpp"
 #include "splat/params/class_table.hpp"
 #include "splat/search/curve.hpp"
 
@@ -108,7 +109,7 @@ PointCloud make_point_cloud(TileFrame frame, std::span<const TilePoint> points,
     for_each_chunk(n, kChunk, CancelToken(), [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
             constexpr std::size_t kAhead = 16;  // the curve jumps about in canonical order
-            if (i + kAhead < end) __builtin_prefetch(&points[kept[curve[i + kAhead]]]);
+            if (i + kAhead < end) prefetch(&points[kept[curve[i + kAhead]]]);
             const std::uint32_t rank = curve[i];
             const std::uint32_t source = kept[rank];
             const TilePoint& p = points[source];

@@ -2,6 +2,7 @@
 
 #include "core/math/lattice.hpp"
 #include "core/math/vec_hd.hpp"
+#include "core/prefetch.hpp"
 #include "model/class_map.hpp"
 #include "model/point.hpp"
 #include "model/splat_hd.hpp"
@@ -41,6 +42,10 @@ struct PointCloud {
     LatticePoint world(std::size_t i) const {
         const LatticePoint o = frame.origin();
         return {o.x + x[i], o.y + y[i], o.z + z[i]};
+    }
+    /// Asks for a point that will be looked at soon.
+    void fetch(std::size_t i) const {
+        prefetch(&x[i]), prefetch(&y[i]), prefetch(&z[i]), prefetch(&attributes[i]);
     }
 };
 

@@ -2,10 +2,12 @@
 
 #include "core/math/rng_hd.hpp"
 #include "core/parallel.hpp"
+#include "splat/search/curve.hpp"
 
 #include <tbb/enumerable_thread_specific.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <tuple>
@@ -35,7 +37,10 @@ SplatCentres::SplatCentres(const Generation& generation, const PointCloud& cloud
                            const GenerationSettings& settings)
     : frame_(cloud.frame), settings_(settings) {
     centres_.reserve(generation.splats.size());
-    for (const SeededSplat& s : generation.splats) {
+    for (std::size_t i = 0; i < generation.splats.size(); ++i) {
+        constexpr std::size_t kAhead = 16;  // seeds come in random order
+        if (i + kAhead < generation.splats.size()) cloud.fetch(generation.splats[i + kAhead].seed);
+        const SeededSplat& s = generation.splats[i];
         if (settings.first_stands(s.splat.group)) continue;
         const PointAttributes& a = cloud.attributes[s.seed];
         TilePoint centre{cloud.x[s.seed], cloud.y[s.seed], cloud.z[s.seed], s.splat.label,     a.intensity, 0,
@@ -47,16 +52,35 @@ SplatCentres::SplatCentres(const Generation& generation, const PointCloud& cloud
 }
 
 void SplatCentres::make_unique(std::vector<Centre>& centres) {
-    const auto order = [](const Centre& c) {
+    const auto all_of = [](const Centre& c) {
         return std::tie(c.point, c.group, c.normal.x, c.normal.y, c.normal.z, c.oriented, c.radius,
                         c.least_radius);
     };
-    std::sort(centres.begin(), centres.end(),
-              [&](const Centre& a, const Centre& b) { return order(a) < order(b); });
-    const auto same_place = [](const Centre& a, const Centre& b) {
-        return a.point.x == b.point.x && a.point.y == b.point.y && a.point.z == b.point.z;
+    if (centres.empty()) return;
+    // By x first, as points are ordered: digits of a number are sorted faster than centres are compared.
+    const auto [first, last] =
+        std::minmax_element(centres.begin(), centres.end(),
+                            [](const Centre& a, const Centre& b) { return a.point.x < b.point.x; });
+    const std::int64_t x_min = first->point.x, x_max = last->point.x;
+    std::vector<KeyedIndex> order(centres.size());
+    for (std::size_t i = 0; i < centres.size(); ++i)
+        order[i] = {static_cast<std::uint64_t>(centres[i].point.x - x_min), static_cast<std::uint32_t>(i)};
+    const auto bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(x_max - x_min)));
+    sort_by_key(order, bits, [&](const KeyedIndex& a, const KeyedIndex& b) {
+        return all_of(centres[a.index]) < all_of(centres[b.index]);
+    });
+    const auto same_place = [](const TilePoint& a, const TilePoint& b) {
+        return a.x == b.x && a.y == b.y && a.z == b.z;
     };
-    centres.erase(std::unique(centres.begin(), centres.end(), same_place), centres.end());
+    std::vector<Centre> unique;
+    unique.reserve(centres.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        constexpr std::size_t kAhead = 16;
+        if (i + kAhead < order.size()) prefetch(&centres[order[i + kAhead].index]);
+        const Centre& c = centres[order[i].index];
+        if (unique.empty() || !same_place(unique.back().point, c.point)) unique.push_back(c);
+    }
+    centres = std::move(unique);
 }
 
 /// Calls visit(centre, neighbours) for each centre inside the box that has a density, in parallel. The

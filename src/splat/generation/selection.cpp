@@ -2,6 +2,7 @@
 
 #include "core/math/rng_hd.hpp"
 #include "core/parallel.hpp"
+#include "core/prefetch.hpp"
 #include "splat/search/curve.hpp"
 
 #include <tbb/enumerable_thread_specific.h>
@@ -153,10 +154,10 @@ void Selection::grow_slice(std::size_t slice) {
 
 /// Asks for what growing a point will read: neighbours lie anywhere in memory.
 void Selection::fetch_ahead(std::uint32_t point, const Neighbours& neighbours) const {
-    __builtin_prefetch(&cloud_.attributes[point]);
-    __builtin_prefetch(&priority_[point]);
-    __builtin_prefetch(&surface_.normal[point]);
-    for (const std::uint32_t p : neighbours.point) __builtin_prefetch(&surface_.brief[p]);
+    prefetch(&cloud_.attributes[point]);
+    prefetch(&priority_[point]);
+    prefetch(&surface_.normal[point]);
+    for (const std::uint32_t p : neighbours.point) prefetch(&surface_.brief[p]);
 }
 
 void Selection::grow_chunk(Worker& w, std::size_t begin, std::size_t end) {
@@ -166,7 +167,8 @@ void Selection::grow_chunk(Worker& w, std::size_t begin, std::size_t end) {
     const std::span<const std::uint32_t> points(alive_.data() + begin, end - begin);
     {
         const StageTimes::Timer timer(settings_.times, Stage::growth_search);
-        find_neighbours(index_, {points, surface_.reach_class, settings_.reaches}, w.lists, w.scratch);
+        find_neighbours(index_, {points, surface_.reach_class, settings_.reaches, surface_.reach2}, w.lists,
+                        w.scratch);
     }
     const StageTimes::Timer timer(settings_.times, Stage::growth);
     Grower grower({cloud_, surface_, edge_, settings_, observe_, discs_, lanes_});
@@ -200,14 +202,14 @@ void Selection::fetch_settling(std::size_t i) const {
     constexpr std::size_t kFar = 16, kNear = 8, kNext = 3;
     if (i + kFar >= order_.size()) return;
     const auto* far = &candidates_[order_[i + kFar].index];
-    __builtin_prefetch(far);
-    __builtin_prefetch(reinterpret_cast<const char*>(far) + 64);
+    prefetch(far);
+    prefetch(reinterpret_cast<const char*>(far) + 64);
     const Candidate& near = candidates_[order_[i + kNear].index];
-    __builtin_prefetch(&state_[near.point]);
-    __builtin_prefetch(chunks_[near.chunk].suppressed.points().data() + near.suppressed_begin);
+    prefetch(&state_[near.point]);
+    prefetch(chunks_[near.chunk].suppressed.points().data() + near.suppressed_begin);
     const Candidate& next = candidates_[order_[i + kNext].index];
     const std::uint32_t* suppressed = chunks_[next.chunk].suppressed.points().data() + next.suppressed_begin;
-    for (std::uint32_t s = 0; s < next.suppressed_count; s += 2) __builtin_prefetch(&state_[suppressed[s]]);
+    for (std::uint32_t s = 0; s < next.suppressed_count; s += 2) prefetch(&state_[suppressed[s]]);
 }
 
 /// Candidates that would be splats, or might be, by priority. Sorted by its upper bits, which hardly ever are
@@ -258,8 +260,8 @@ void Selection::observe_slice() {
         for (std::size_t i = begin; i < end; ++i) {
             if (i + kAhead < end && candidates_[i + kAhead].slot != kNoSlot) {
                 const Candidate& ahead = candidates_[i + kAhead];
-                __builtin_prefetch(&result_.splats[ahead.slot], 1);
-                for (const std::uint32_t p : members_of(ahead)) __builtin_prefetch(&cloud_.attributes[p]);
+                prefetch(&result_.splats[ahead.slot]);
+                for (const std::uint32_t p : members_of(ahead)) prefetch(&cloud_.attributes[p]);
             }
             const Candidate& c = candidates_[i];
             const std::span<const std::uint32_t> members = members_of(c);

@@ -161,6 +161,7 @@ Surface find_surface(const SurfaceTask& task, const CancelToken& cancel) {
     const bool by_shape = method == Method::descriptors, second = !task.discs.empty();
     Surface surface;
     surface.brief.resize(n), surface.normal.resize(n), surface.reach_class.resize(n);
+    if (!by_shape) surface.reach2.resize(n);
     surface.least_radius.resize(n);
     // Groups by label choose the neighbourhood; groups by shape come out of the plain one.
     for (std::size_t i = 0; i < n; ++i)
@@ -186,6 +187,7 @@ Surface find_surface(const SurfaceTask& task, const CancelToken& cancel) {
         for (std::size_t i = begin; i < end; ++i) {
             const PlaneFit& fit = w.fits[i - begin];
             const bool known = task.edge.encloses(cloud.x[i], cloud.y[i], w.moments[i - begin].reach2);
+            if (!by_shape) surface.reach2[i] = w.moments[i - begin].reach2;
             if (by_shape && !second) cloud.group[i] = shape_group(fit);
             const double noise = settings.lateral_noise_steps[static_cast<std::size_t>(cloud.group[i])];
             const PointAttributes& a = cloud.attributes[i];

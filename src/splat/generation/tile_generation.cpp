@@ -31,7 +31,10 @@ std::int64_t wider_halo(const tiling::Region& region, const GenerationSettings& 
 template <class Keep>
 void keep_core(const Generation& generation, const PointCloud& cloud, const LatticeBox& core,
                std::vector<Splat>& out, const Keep& keep) {
-    for (const SeededSplat& s : generation.splats) {
+    for (std::size_t i = 0; i < generation.splats.size(); ++i) {
+        constexpr std::size_t kAhead = 16;  // seeds come in random order
+        if (i + kAhead < generation.splats.size()) cloud.fetch(generation.splats[i + kAhead].seed);
+        const SeededSplat& s = generation.splats[i];
         const LatticePoint p = cloud.world(s.seed);
         if (core.contains(p.x, p.y) && keep(s.splat.group)) out.push_back(s.splat);
     }

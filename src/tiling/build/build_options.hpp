@@ -51,7 +51,7 @@ struct BuildOptions {
     bool keep_going = false;                        ///< finish the other tiles when one fails
     std::optional<Shard> shard;                     ///< build a part, publish nothing
     std::optional<std::uint64_t> most_tile_points;  ///< split tiles above this, whatever the memory
-    OpenPointFile open = io::open_by_reading;
+    OpenPointFile open = io::ReadingOpener();
     LoadTrajectory load_trajectory = io::trajectory_by_reading;
     /// What `reading` of an input that is not mentioned has become, where it speaks of files that can change.
     std::function<std::string(const std::string& reading)> refresh = io::refreshed_reading;
@@ -87,6 +87,7 @@ struct BuildReport {
     PointCounts points;      ///< sums over the sources in the city
     std::string crs;         ///< of the city; empty when no input says
     std::uint64_t far_outliers = 0;
+    SensorMask::Counts masked{};  ///< points of the inputs of this run that a mask left out
     std::uint64_t inputs = 0, inputs_read = 0, inputs_hashed = 0;
     std::uint64_t tiles_total = 0, tiles_built = 0, tiles_reused = 0, tiles_empty = 0, tiles_checked = 0;
     std::uint64_t halo_widened = 0;  ///< tiles that needed more than the usual halo

@@ -3,6 +3,7 @@
 #include "citysplat/context.hpp"
 #include "citysplat/input_flags.hpp"
 #include "citysplat/number_flags.hpp"
+#include "citysplat/thickness_report.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
@@ -12,8 +13,11 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,10 +45,7 @@ struct DriveArguments {
 std::vector<DriveArguments> drives_of(const AdjustFlags& flags) {
     std::vector<DriveArguments> drives;
     if (!flags.inputs.empty()) {
-        if (flags.trajectory.empty() || flags.out.empty())
-            throw UsageError(
-                "adjust needs --trajectory, the poses as they are, and --out, where to write the adjusted "
-                "ones");
+        if (flags.out.empty()) throw UsageError("adjust needs --out, where to write the adjusted poses");
         drives.push_back({flags.trajectory, flags.out, flags.inputs});
     } else if (!flags.trajectory.empty() || !flags.out.empty()) {
         throw UsageError("adjust needs the clouds that were seen from --trajectory");
@@ -53,31 +54,11 @@ std::vector<DriveArguments> drives_of(const AdjustFlags& flags) {
         drives.push_back({words[0], words[1], {words.begin() + 2, words.end()}});
     if (drives.empty()) throw UsageError("adjust needs clouds, --trajectory and --out");
     for (const DriveArguments& drive : drives)
-        if (std::error_code error; std::filesystem::equivalent(drive.trajectory, drive.out, error))
+        if (std::error_code error;
+            !drive.trajectory.empty() && std::filesystem::equivalent(drive.trajectory, drive.out, error))
             throw UsageError("--out " + drive.out +
                              " is the trajectory itself; what was measured is kept, give another name");
     return drives;
-}
-
-std::string percent(double share) {
-    std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), "%.2f %%", 100 * share);
-    return text.data();
-}
-
-json to_json(const adjust::Thickness& t) {
-    json worst = json::array();
-    for (const adjust::CellGap& gap : t.worst())
-        worst.push_back({{"gap_m", gap.gap_m},
-                         {"place", {gap.place_m.x, gap.place_m.y, gap.place_m.z}},
-                         {"times_s", {gap.first_s, gap.second_s}},
-                         {"drives", {gap.first_drive, gap.second_drive}}});
-    return {{"cells", t.cells()},
-            {"thick_share", t.share_thick()},
-            {"gap_p50_m", t.quantile_m(0.5)},
-            {"gap_p90_m", t.quantile_m(0.9)},
-            {"gap_p99_m", t.quantile_m(0.99)},
-            {"worst", worst}};
 }
 
 json to_json(const adjust::AdjustReport& r, const std::vector<DriveArguments>& arguments) {
@@ -110,18 +91,9 @@ json to_json(const adjust::AdjustReport& r, const std::vector<DriveArguments>& a
             {"cells", r.cells.cells},
             {"cells_contradictory", r.cells.contradictory},
             {"observations", r.cells.observations},
-            {"thickness_before", to_json(r.before)},
-            {"thickness_after", to_json(r.after)},
+            {"thickness_before", thickness_json(r.before)},
+            {"thickness_after", thickness_json(r.after)},
             {"peak_rss_bytes", peak_rss_bytes()}};
-}
-
-std::string to_text(const adjust::Thickness& t) {
-    std::array<char, 160> text{};
-    std::snprintf(text.data(), text.size(),
-                  "%s of %s flat cells thicker than 10 cm (gap p50 %.1f, p90 %.1f, p99 %.1f cm)",
-                  percent(t.share_thick()).c_str(), format_count(t.cells()).c_str(), 100 * t.quantile_m(0.5),
-                  100 * t.quantile_m(0.9), 100 * t.quantile_m(0.99));
-    return text.data();
 }
 
 std::string to_text(const adjust::AdjustReport& r, const std::vector<DriveArguments>& arguments) {
@@ -137,14 +109,8 @@ std::string to_text(const adjust::AdjustReport& r, const std::vector<DriveArgume
                       c.most_turn_s, c.knots_seen, c.knots);
         text += arguments[d].trajectory + line.data();
     }
-    text += "before: " + to_text(r.before) + "\nafter:  " + to_text(r.after) + "\n";
-    for (const adjust::CellGap& gap : r.after.worst()) {
-        std::snprintf(line.data(), line.size(), "  %.1f cm at %.1f %.1f %.1f between %.3f s and %.3f s\n",
-                      100 * gap.gap_m, gap.place_m.x, gap.place_m.y, gap.place_m.z, gap.first_s,
-                      gap.second_s);
-        text += line.data();
-    }
-    return text;
+    return text + "before: " + thickness_text(r.before) + "\nafter:  " + thickness_text(r.after) + "\n" +
+           worst_text(r.after);
 }
 
 void write_trajectory(const Trajectory& trajectory, const std::filesystem::path& path) {
@@ -157,15 +123,31 @@ void write_trajectory(const Trajectory& trajectory, const std::filesystem::path&
     file.commit();
 }
 
+/// The poses as they are: of the file that was named, or those that a folder of a drive has itself.
+Trajectory given_poses(const DriveArguments& arguments, std::span<const InputSource> sources,
+                       const TrajectoryOptions& how) {
+    if (!arguments.trajectory.empty()) return read_trajectory(arguments.trajectory, how);
+    const auto found = citysplat::drives_of(sources);
+    const bool all =
+        std::all_of(sources.begin(), sources.end(), [](const InputSource& s) { return s.drive; });
+    if (found.size() != 1 || !all)
+        throw UsageError(
+            "adjust needs --trajectory, the poses as they are, unless its clouds are the scans of one drive");
+    return found[0]->trajectory;
+}
+
 void run(Context& context, const AdjustFlags& flags) {
     const Stopwatch watch;
     const auto arguments = drives_of(flags);
     const ReadOptions read = flags.reading.read_options();
     std::vector<adjust::AdjustDrive> drives;
     for (const DriveArguments& drive : arguments) {
-        adjust::AdjustDrive opened{
-            drive.trajectory, read_trajectory(drive.trajectory, flags.trajectory_reading.options()), {}};
-        for (const InputSource& source : expand_inputs(drive.inputs, flags.reading.labels()))
+        const std::vector<InputSource> sources = expand_inputs(
+            drive.inputs, flags.reading.labels(), flags.reading.drive_options(!drive.trajectory.empty()));
+        adjust::AdjustDrive opened{drive.trajectory.empty() ? drive.inputs.front() : drive.trajectory,
+                                   given_poses(drive, sources, flags.trajectory_reading.options()),
+                                   {}};
+        for (const InputSource& source : sources)
             opened.clouds.push_back([source, read] { return source.open(read); });
         drives.push_back(std::move(opened));
     }
@@ -192,7 +174,8 @@ void add_adjust(CLI::App& app, Context& context) {
     verb.fallthrough();
     verb.add_option("inputs", flags->inputs, "the clouds of the drive: files, folders, patterns or @lists")
         ->type_name("INPUT");
-    verb.add_option("--trajectory", flags->trajectory, "the poses as they are")
+    verb.add_option("--trajectory", flags->trajectory,
+                    "the poses as they are; default: those of the folder of a drive")
         ->check(CLI::ExistingFile)
         ->type_name("FILE");
     verb.add_option("--out", flags->out, "the adjusted poses, as TUM lines")->type_name("FILE");

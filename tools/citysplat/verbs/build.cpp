@@ -1,6 +1,8 @@
 #include "citysplat/context.hpp"
+#include "citysplat/file_report.hpp"
 #include "citysplat/input_flags.hpp"
 #include "citysplat/number_flags.hpp"
+#include "citysplat/thickness_report.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
@@ -50,10 +52,14 @@ splat::RecipeChanges changes_of(const BuildFlags& flags) {
 std::vector<tiling::BuildInput> inputs_of(const BuildFlags& flags, const Context& context) {
     std::vector<tiling::BuildInput> inputs;
     if (flags.inputs.empty()) return inputs;
-    const ReadOptions options = flags.reading.read_options();
     const TrajectoryOptions trajectory = flags.trajectory_reading.options();
-    const std::vector<InputSource> sources = expand_inputs(flags.inputs, flags.reading.labels());
+    const ReadOptions options = flags.reading.read_options(flags.trajectory, trajectory);
+    const std::vector<InputSource> sources = expand_inputs(
+        flags.inputs, flags.reading.labels(), flags.reading.drive_options(!flags.trajectory.empty()));
     if (const auto missing = missing_labels(sources)) context.warn(*missing);
+    for (const auto& drive : drives_of(sources))
+        for (const std::string& text : drive->assumptions)
+            context.say(drive->folder.string() + " (" + drive->kind + "): " + text);
     for (const InputSource& source : sources)
         inputs.push_back({source.path, flags.trajectory, io::reading_of(source, options, trajectory)});
     return inputs;
@@ -86,6 +92,7 @@ json to_json(const tiling::BuildReport& r, bool explain) {
                   {"no_return", p.no_return},
                   {"damaged", p.damaged},
                   {"far_outliers", r.far_outliers}}},
+                {"points_masked", masked_json(r.masked)},
                 {"points_without_sensor", p.without_sensor},
                 {"inputs", r.inputs},
                 {"inputs_read", r.inputs_read},
@@ -141,7 +148,9 @@ std::string points_dropped(const tiling::BuildReport& r) {
     std::string text;
     for (const auto& [reason, count] : reasons)
         if (count > 0) text += (text.empty() ? "left out: " : ", ") + format_count(count) + " " + reason;
-    return text.empty() ? "" : text + " (of " + format_count(p.read) + " points)\n";
+    if (!text.empty()) text += " (of " + format_count(p.read) + " points)\n";
+    if (const std::string masked = masked_text(r.masked); !masked.empty()) text += "masked: " + masked + "\n";
+    return text;
 }
 
 std::string to_text(const tiling::BuildReport& r, const BuildFlags& flags) {
@@ -217,8 +226,8 @@ void run(Context& context, const BuildFlags& flags) {
     options.keep_going = flags.keep_going;
 
     splat::SplatProcessor processor(recipe.params, recipe.classes);
-    const auto report =
-        tiling::build_city(flags.city, processor, options, context.cancel(), context.progress());
+    auto report = tiling::build_city(flags.city, processor, options, context.cancel(), context.progress());
+    if (const auto thick = thickness_warning(processor.thickness())) report.warnings.push_back(*thick);
     for (const std::string& line : report.warnings) context.warn(line);
     if (report.inputs_read > 0 && report.crs.empty() && !flags.dry_run)
         context.say(
@@ -230,6 +239,10 @@ void run(Context& context, const BuildFlags& flags) {
     if (report.tiles_built > 0) context.detail(stages_text(processor.times()));
     json result = to_json(report, flags.explain);
     result["tile_cpu_seconds"] = stages_json(processor.times());
+    if (processor.thickness().cells() > 0) {
+        result["thickness"] = thickness_json(processor.thickness());
+        context.say("between passes: " + thickness_text(processor.thickness()));
+    }
     context.result(result, to_text(report, flags));
     if (!report.failures.empty()) {
         for (const auto& failure : report.failures)

@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "core/math/math_hd.hpp"
 #include "io/input/input_list.hpp"
+#include "sim/recorded/learned_rays.hpp"
 #include "sim/recorded/ray_caster.hpp"
 #include "sim/recorded/recorded_drive.hpp"
 #include "tiling/points/city_cloud.hpp"
@@ -23,6 +24,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,7 +43,7 @@ struct CompareFlags {
     TrajectoryFlags trajectory_reading;
     sim::CastOptions cast;
     bool no_empty = false;
-    std::string picture;
+    std::string sensor, model, picture;
     std::size_t picture_scan = 0;  ///< counted from 1; 0: the middle one
 };
 
@@ -188,7 +190,10 @@ std::vector<std::string> warnings_of(const RayCounts& counts, bool beams_missing
 sim::RecordedDrive drive_of(Context& context, const CompareFlags& f) {
     Trajectory trajectory;
     if (!f.trajectory.empty()) trajectory = read_trajectory(f.trajectory, f.trajectory_reading.options());
-    sim::RecordedDrive drive(expand_inputs(f.rays, f.reading.labels()), f.reading.read_options(),
+    io::DriveOptions drives = f.reading.drive_options(!f.trajectory.empty());
+    drives.own_car = false;  // every real ray is judged
+    sim::RecordedDrive drive(expand_inputs(f.rays, f.reading.labels(), drives),
+                             f.reading.read_options(f.trajectory, f.trajectory_reading.options()),
                              std::move(trajectory));
     if (const auto missing = missing_labels(drive.sources())) context.warn(*missing);
     if (f.picture_scan > drive.sources().size())
@@ -213,14 +218,21 @@ void run_rays(Context& context, const CompareFlags& f) {
     const sim::RecordedDrive drive = drive_of(context, f);
     const std::size_t files = drive.sources().size();
     const std::size_t pictured = f.picture_scan > 0 ? f.picture_scan - 1 : files / 2;
-    const auto tracer = trace::make_embree_tracer();
+    const auto tracer = trace::make_group_tracer();
     trace::ResidentCity model(city, *tracer, trace::CacheOptions{parse_bytes(f.resident, "--resident")});
+    std::optional<sim::LearnedRays> learned;
+    if (!f.model.empty()) {
+        sim::Sensor sensor = sim::Sensor::load(f.sensor);
+        sensor.model = f.model;
+        learned.emplace(sensor, drive.beams());
+    }
     compare::RayComparison comparison;
     RayCounts counts;
     Progress::Stage stage(context.progress(), "cast real rays", files, "files");
     for (std::size_t i = 0; i < files; ++i) {
         drive.read(i, context.cancel(), [&](const RecordedScan& scan) {
-            const auto simulated = sim::cast_again(scan.rays, f.cast, model, context.cancel());
+            auto simulated = sim::cast_again(scan.rays, f.cast, model, context.cancel());
+            if (learned) learned->apply(scan, comparison.scans(), simulated);
             comparison.add(scan, simulated);
             counts.add(scan);
             if (i == pictured && !f.picture.empty() && scan.beams > 0)
@@ -264,7 +276,7 @@ void run(Context& context, const CompareFlags& f) {
             report.ghosts(distances);
         }
         if (city) {
-            const auto tracer = trace::make_embree_tracer();
+            const auto tracer = trace::make_group_tracer();
             const auto drive = clouds_of(*truth, f.truth);
             report.coverage(coverage({*city, *tracer, drive, *truth}, f.coverage_rays,
                                      parse_bytes(f.resident, "--resident"), context.cancel(),
@@ -300,6 +312,11 @@ void add_ray_flags(CLI::App& verb, CompareFlags& f) {
         ->capture_default_str()
         ->type_name("M");
     verb.add_flag("--no-empty", f.no_empty, "neither beams nor rays that did not come back");
+    CLI::Option* sensor =
+        verb.add_option("--sensor", f.sensor, "with --model: a name of `citysplat sensors`, or a TOML file");
+    verb.add_option("--model", f.model, "what learn-sensor found out about the sensor, as for simulate")
+        ->needs(sensor)
+        ->type_name("FILE");
     verb.add_option("--picture", f.picture, "write range images of one scan: real, simulated, difference")
         ->type_name("FILE.png");
     verb.add_option("--picture-scan", f.picture_scan, "which scan, counted from 1 (default: the middle one)")

@@ -127,7 +127,7 @@ void run(Context& context, RenderFlags f) {
             return view::render_points(clouds_of(f.inputs), ClassMap::load(f.classes), view, f.point_px,
                                        context.cancel());
         const tiling::CityReader city(f.inputs[0]);
-        const auto tracer = trace::make_embree_tracer();
+        const auto tracer = trace::make_group_tracer();
         return view::render(city, *tracer, view, context.cancel(), context.progress());
     }();
     made.picture.write_png(f.out);

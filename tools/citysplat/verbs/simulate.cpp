@@ -168,6 +168,8 @@ void add_output_flags(CLI::App& verb, SimulateFlags& f) {
         ->check(CLI::IsMember({"auto", "world", "sensor"}))
         ->capture_default_str();
     verb.add_flag("--keep-misses", output.keep_all, "write rays without return too, with their status");
+    verb.add_flag("--recorded", output.recorded,
+                  "las, ply, pcd: also the intensity, range and incidence with which surfaces were recorded");
     verb.add_flag("--accumulate", output.accumulate, "also write all returns into one cloud");
     verb.add_flag("--no-scans", f.no_scans, "no files for single scans");
     verb.add_flag("--overwrite", f.overwrite, "replace the scans of another run in that directory");
