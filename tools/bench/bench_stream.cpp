@@ -169,8 +169,9 @@ class StreamBench {
     double rate_hz_;
     Trajectory trajectory_;
     bench::Report& report_;
-    const std::unique_ptr<Tracer> tracer_ = make_embree_tracer();
     const SensorRun run_{Sensor::load("hdl-64e"), {}, 1};
+    const std::unique_ptr<Tracer> tracer_ = make_group_tracer(
+        {.instruction_set = {}, .max_range_m = static_cast<float>(run_.sensor.max_range_m)});
 };
 
 void run(const Arguments& arguments, bench::Report& report) {
