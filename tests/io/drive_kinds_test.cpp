@@ -357,7 +357,7 @@ TEST_CASE("ranges and boxes leave out points by where the sensor saw them, and c
     const std::string words = io::reading_of(source, options, {});
     CHECK(words != io::reading_of(source, {}, {}));
     PointBatch again;
-    io::open_by_reading(source.path, words)->read_block(0, again);
+    io::ReadingOpener{}(source.path, words)->read_block(0, again);
     CHECK(again.x == b.x);
     CHECK(again.gps_time == b.gps_time);
     CHECK(again.sensor.back().z == b.sensor.back().z);
