@@ -117,7 +117,6 @@ TEST_CASE("what corrections of poses do not explain is refused") {
         const auto report = run({{"drive", given, {cloud_of(scan({.end_s = 16, .broken = true}, given))}}});
         INFO(report.before.share_thick() << " before, " << report.after.share_thick() << " after");
         REQUIRE(report.refusal);
-        CHECK(report.refusal->find("thick") != std::string::npos);
     }
     SECTION("corrections beyond a limit") {
         const Trajectory wrong = drifted(given, 0);
