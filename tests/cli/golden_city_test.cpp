@@ -64,7 +64,7 @@ TEST_CASE("a city of version 0.1 is built further and becomes what a new city wo
     CHECK(same["digest"] == kDigestOfBoth);
     CHECK(same["tiles_built"] == 0);
     CHECK(same["generation"] == 3);
-    CHECK(golden.catalog_version() == 2);
+    CHECK(golden.catalog_version() == 3);
     CHECK(test::run_json({"build", golden.city, "--remove", "/street/second.xyz"})["digest"] ==
           kDigestOfFirst);
     test::run_json({"rollback", golden.city});
@@ -104,7 +104,7 @@ TEST_CASE("a city of version 0.1 that lost its catalog is rebuilt from its objec
     fs::remove(golden.city + "/catalog.sqlite");
     test::run_json({"repair", golden.city});
     CHECK(golden.digest() == kDigestOfBoth);
-    CHECK(golden.catalog_version() == 2);
+    CHECK(golden.catalog_version() == 3);
     CHECK(test::run_json({"verify", golden.city, "--deep"})["corrupt"].empty());
     CHECK(test::run_json({"build", golden.city})["tiles_built"] == 0);
 }
