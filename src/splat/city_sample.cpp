@@ -71,7 +71,8 @@ class CandidatePoints {
   public:
     struct Point {
         std::int32_t x, y, z;
-        std::uint32_t source;  ///< its place among the points of the region
+        std::uint16_t label, slot;                     ///< as in TilePoint
+        std::int16_t sensor_dx, sensor_dy, sensor_dz;  ///< as in TilePoint
         auto place() const { return std::tie(x, y, z); }
     };
     struct Near {
@@ -79,19 +80,20 @@ class CandidatePoints {
         friend auto operator<=>(const Near&, const Near&) = default;
     };
 
-    CandidatePoints(const tiling::Region& region, const ClassTable& classes)
+    /// Empties region.points on the way: no more than two copies of a crowded place are in memory.
+    CandidatePoints(tiling::Region& region, const ClassTable& classes)
         : frame_(region.frame),
           y_min_(static_cast<std::int32_t>(region.covered.min_y - region.frame.origin().y)),
           begin_(static_cast<std::size_t>((region.covered.max_y - region.covered.min_y) / kBandSteps) + 2) {
         std::vector<Point> kept;
         kept.reserve(region.points.size());
-        for (std::size_t i = 0; i < region.points.size(); ++i) {
-            const TilePoint& p = region.points[i];
-            const Point point{p.x, p.y, p.z, static_cast<std::uint32_t>(i)};
+        for (const TilePoint& p : region.points) {
+            const Point point{p.x, p.y, p.z, p.label, p.slot, p.sensor_dx, p.sensor_dy, p.sensor_dz};
             if (classes.dynamic(p.label) || (!kept.empty() && kept.back().place() == point.place())) continue;
             kept.push_back(point);
             ++begin_[band(p.y) + 1];
         }
+        std::vector<TilePoint>().swap(region.points);
         std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
         points_.resize(kept.size());
         std::vector<std::uint32_t> next = begin_;
@@ -107,8 +109,14 @@ class CandidatePoints {
     /// Requires that there is a point.
     std::uint32_t at(const LatticePoint& place) const {
         const LatticePoint o = frame_.origin();
-        const Point wanted{static_cast<std::int32_t>(place.x - o.x), static_cast<std::int32_t>(place.y - o.y),
-                           static_cast<std::int32_t>(place.z - o.z), 0};
+        const Point wanted{static_cast<std::int32_t>(place.x - o.x),
+                           static_cast<std::int32_t>(place.y - o.y),
+                           static_cast<std::int32_t>(place.z - o.z),
+                           0,
+                           0,
+                           0,
+                           0,
+                           0};
         const auto before = [](const Point& p, const Point& q) { return p.place() < q.place(); };
         const std::size_t b = band(wanted.y);
         const auto first = points_.begin() + begin_[b], last = points_.begin() + begin_[b + 1];
@@ -203,9 +211,8 @@ double chance_to_enclose(std::uint32_t reach2) {
     return side * side;
 }
 
-/// The neighbourhood of a point, with what was read.
+/// The neighbourhood of a point.
 struct Neighbourhood {
-    const tiling::Region& region;
     const CandidatePoints& points;
     std::uint32_t point;
     std::span<const CandidatePoints::Near> near;
@@ -219,18 +226,17 @@ struct Neighbourhood {
 /// counts as that; where nothing else is near the point stands alone and tells none.
 std::uint32_t step_of(const Neighbourhood& n) {
     const CandidatePoints::Point& p = n.points[n.point];
-    const TilePoint& own = n.region.points[p.source];
     constexpr double kUnit = static_cast<double>(kLatticePerMetre) / TilePoint::kSensorStepsPerMetre;
-    const Vec3d ray = Vec3d{static_cast<double>(own.sensor_dx), static_cast<double>(own.sensor_dy),
-                            static_cast<double>(own.sensor_dz)} *
+    const Vec3d ray = Vec3d{static_cast<double>(p.sensor_dx), static_cast<double>(p.sensor_dy),
+                            static_cast<double>(p.sensor_dz)} *
                       kUnit;
     const double range2 = dot(ray, ray);
-    if (!own.has_sensor() || own.slot == TilePoint::kNoSlot || range2 == 0) return 0;
+    if (p.sensor_dx == TilePoint::kNoSensor || p.slot == TilePoint::kNoSlot || range2 == 0) return 0;
     double across2 = n.whole_ball ? 0 : static_cast<double>(n.reach2);
     bool found = false;
     for (const CandidatePoints::Near& near : n.near) {
         const CandidatePoints::Point& q = n.points[near.point];
-        if (near.point == n.point || n.region.points[q.source].slot != own.slot) continue;
+        if (near.point == n.point || q.slot != p.slot) continue;
         const Vec3d d{static_cast<double>(q.x - p.x), static_cast<double>(q.y - p.y),
                       static_cast<double>(q.z - p.z)};
         const double along = dot(d, ray), to_ray2 = std::max(0.0, dot(d, d) - along * along / range2);
@@ -278,7 +284,7 @@ SampledPlace sample_place(const RegionReader& reader, const LatticeBox& place, c
     std::vector<LatticePoint> asked;
     double share = 0;
     for (std::int64_t halo = 0;; halo = reach.radius + 1) {
-        const tiling::Region region = reader.read(place, halo);
+        tiling::Region region = reader.read(place, halo);
         const CandidatePoints points(region, classes);
         if (halo == 0) {
             asked = choose_points(points, plan.points_per_place);
@@ -299,8 +305,8 @@ SampledPlace sample_place(const RegionReader& reader, const LatticeBox& place, c
                                      .count = static_cast<std::uint32_t>(near.size()),
                                      .reach2 = reach2,
                                      .weight = static_cast<std::uint32_t>(kWeightOne * stands_for + 0.5),
-                                     .step = step_of({region, points, i, near, reach2, whole_ball}),
-                                     .group = classes.group(region.points[points[i].source].label)});
+                                     .step = step_of({points, i, near, reach2, whole_ball}),
+                                     .group = classes.group(points[i].label)});
             add(points, i, near, sample);
         }
         return sample;
