@@ -71,8 +71,9 @@ class CandidatePoints {
   public:
     struct Point {
         std::int32_t x, y, z;
-        std::uint16_t label, slot;                     ///< as in TilePoint
-        std::int16_t sensor_dx, sensor_dy, sensor_dz;  ///< as in TilePoint
+        std::uint32_t slot;  ///< this and the others as in TilePoint
+        std::uint16_t label;
+        std::int16_t sensor_dx, sensor_dy, sensor_dz;
         auto place() const { return std::tie(x, y, z); }
     };
     struct Near {
@@ -88,7 +89,7 @@ class CandidatePoints {
         std::vector<Point> kept;
         kept.reserve(region.points.size());
         for (const TilePoint& p : region.points) {
-            const Point point{p.x, p.y, p.z, p.label, p.slot, p.sensor_dx, p.sensor_dy, p.sensor_dz};
+            const Point point{p.x, p.y, p.z, p.slot, p.label, p.sensor_dx, p.sensor_dy, p.sensor_dz};
             if (classes.dynamic(p.label) || (!kept.empty() && kept.back().place() == point.place())) continue;
             kept.push_back(point);
             ++begin_[band(p.y) + 1];

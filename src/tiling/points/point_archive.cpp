@@ -85,7 +85,7 @@ void sort_by_cell(std::vector<TilePoint>& points, std::array<std::size_t, kCells
     std::vector<TilePoint> sorted(points.size());
     auto next = begin;
     for (const TilePoint& p : points) sorted[next[static_cast<std::size_t>(cell_of(p.x, p.y))]++] = p;
-    points.swap(sorted);
+    points = std::move(sorted);  // sorting a crowded cell takes a copy of its own
     for (std::size_t c = 0; c < kCellsPerSector; ++c)
         sort_in_column(std::span(points).subspan(begin[c], begin[c + 1] - begin[c]),
                        static_cast<std::int32_t>(c / kCellsPerSide) << kCellShift);
