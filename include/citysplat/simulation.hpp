@@ -77,7 +77,9 @@ struct SimulationOptions {
     double scans_per_second = 0;  ///< 0: the sensor's own
     std::uint64_t seed = 1;
     bool noise = true;
-    std::uint32_t hits_per_return = 1;  ///< 1: the closest; more: averaged over one surface
+    /// Up to so many hits of one surface are averaged; 1: the closest alone, which lies in front of a noisy
+    /// one.
+    std::uint32_t hits_per_return = 5;
     std::uint64_t memory_bytes = std::uint64_t{2} << 30;
 };
 

@@ -195,6 +195,9 @@ std::optional<std::string> refusal_of(const AdjustReport& report, const AdjustOp
                    " degrees at " + format_number(drive.most_turn_s) +
                    " s, more than --most-turn allows; is it the right trajectory for these clouds?";
     }
+    if (report.after.cells() < kLeastCells)
+        return "only " + std::to_string(report.after.cells()) +
+               " flat cells were seen in two different seconds, too few to judge an adjustment by";
     const double before = report.before.share_thick(), after = report.after.share_thick();
     const std::string shares = "thicker than 10 cm are " + in_percent(after) +
                                " of the flat cells that were seen twice, " + in_percent(before) + " before";
@@ -240,7 +243,7 @@ AdjustReport adjust(std::span<const AdjustDrive> drives, const AdjustOptions& op
                 knots[i].turn_rad = knots[i].turn_rad + Vec3d{step[3], step[4], step[5]};
             }
         }
-        hold_datum(corrections, tied_drives(equations, corrections));
+        hold_datum(corrections, tied_drives(equations, corrections), seen);
         for (std::size_t d = 0; d < corrections.drives(); ++d)
             expected[d] = expectation_of(corrections.drive(d));
         stage.advance(1);

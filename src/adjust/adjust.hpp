@@ -34,7 +34,7 @@ struct AdjustOptions {
 
     double knots_s = 0.1;  ///< least time between knots; doubled until there are at most kMostKnots
     double most_shift_m = 2, most_turn_deg = 2;  ///< larger corrections are refused
-    PatchOptions points;
+    PatchOptions points{};
     // What follows changes no result.
     std::uint64_t memory_bytes = std::uint64_t{4} << 30;
     std::filesystem::path scratch = ".";

@@ -13,7 +13,10 @@ namespace {
 
 constexpr double kLeastPoints = 4;  ///< of a slot
 /// More slots than this of one cell say little more; the cost grows with their square.
-constexpr std::size_t kMostSlots = 128;
+constexpr std::size_t kMostSlots = 64;
+/// From the first to the last slot of a drive in a cell. The front of a car that drives by sweeps through a
+/// cell faster than that, and would be a wall that moves along.
+constexpr double kLeastSpan_s = 0.5;
 /// Heights further than so many times `robust_m` from the others are left out.
 constexpr double kFarthest = 4;
 
@@ -160,6 +163,10 @@ SectorEquations equations_of(const EquationTask& task, std::size_t sector) {
 std::vector<CellObservations> observe(std::span<const SlotOfCell> slots, const Corrections& corrections,
                                       const Level& level) {
     if (slots.size() < 2) return {};
+    // Slots of a drive ascend in time; one drive's come after another's.
+    if (slots.front().drive == slots.back().drive &&
+        slots.back().time_s - slots.front().time_s < kLeastSpan_s)
+        return {};
     std::vector<PassOfCell> passes;
     passes_of(slots, passes);
     const auto plane = plane_of(passes, level.cell_m);

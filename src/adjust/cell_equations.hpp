@@ -34,9 +34,9 @@ struct CellObservations {
     std::vector<Observation> slots;
 };
 
-/// Zero, one or two sides of a cell. A side takes part when at least two slots saw it with four points each
-/// and when more than half of its weight agrees within twice `level.robust_m`; the others are taken for
-/// things that moved.
+/// Zero, one or two sides of a cell that was seen for half a second or longer, or by two drives. A side takes
+/// part when at least two slots saw it with four points each and when more than half of its weight agrees
+/// within twice `level.robust_m`; the others are taken for things that moved.
 std::vector<CellObservations> observe(std::span<const SlotOfCell> slots, const Corrections& corrections,
                                       const Level& level);
 

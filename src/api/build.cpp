@@ -28,6 +28,7 @@ BuildResult build(const std::filesystem::path& city, const BuildOptions& options
             for (const InputSource& source : expand_inputs(options.inputs))
                 inner.inputs.push_back({source.path, options.trajectory, io::reading_of(source, read, {})});
         inner.parameters = recipe.text();
+        inner.carve = recipe.carve;
         if (!recipe.classes.classes().empty()) inner.classes = recipe.classes.to_toml();
         inner.tile_size_m = options.tile_size_m;
         inner.memory_bytes = options.memory_bytes;

@@ -23,7 +23,7 @@ void add_ray(RayTally& row, const RecordedScan& scan, const RecordedRay& ray, co
     ++row.returns;
     if (!returned(met)) {
         ++row.holes;
-        row.lost += met.status == sim::RayStatus::missing;
+        row.dropped += met.status == sim::RayStatus::dropped;
         return;
     }
     const double error_m = static_cast<double>(met.range_m) - ray.range_m;

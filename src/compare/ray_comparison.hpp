@@ -31,7 +31,7 @@ struct RayTally {
     std::uint64_t holes = 0;        ///< the simulated ray returns nothing
     std::uint64_t front = 0;        ///< something else is met before
     std::uint64_t behind = 0;       ///< the surface is missing, and another one is met behind it
-    std::uint64_t lost = 0;         ///< of the holes: a tile that could not be loaded is in the way
+    std::uint64_t dropped = 0;      ///< of the holes: a model of the sensor loses the return
     std::uint64_t empty = 0;        ///< real rays that did not come back
     std::uint64_t extra = 0;        ///< of these: the simulated ray returns
     ErrorStatistics range;          ///< of real returns that return in simulation, too

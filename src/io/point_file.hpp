@@ -3,6 +3,8 @@
 #include "core/math/box.hpp"
 #include "core/words.hpp"
 #include "model/point.hpp"
+#include "model/sensor_mask.hpp"
+#include "model/sweep.hpp"
 #include "model/trajectory.hpp"
 
 #include <cstdint>
@@ -44,9 +46,12 @@ struct ReadOptions {
     std::filesystem::path labels{};
     /// Names of the columns of a text file without a header line, e.g. "x y z intensity label".
     std::string text_columns{};
-    /// The points are those of one scan, in the frame of the sensor at this pose.
+    /// The points are those of one scan of a drive.
+    std::optional<Sweep> sweep{};
+    /// Points that are left out by where the sensor saw them. Boxes and cells need a sweep.
+    SensorMask mask{};
+    /// Cities of earlier versions: a scan in the frame of the sensor at this pose, all of it at one time.
     std::optional<Pose> world_from_sensor{};
-    /// When that scan was; becomes the GPS time of points without one.
     std::optional<double> scan_time_s{};
     /// Where an adjusted trajectory puts the points (io/input/adjusted_file.hpp); nullptr: they stay.
     std::shared_ptr<const Adjustment> adjustment{};

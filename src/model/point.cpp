@@ -15,6 +15,7 @@ void PointBatch::clear() {
     withheld.clear();
     empty_rays.clear();
     no_return = damaged = 0;
+    masked = {};
     first_bad_label.reset();
 }
 

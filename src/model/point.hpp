@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/math/vec_hd.hpp"
+#include "model/sensor_mask.hpp"
 
 #include <compare>
 #include <cstddef>
@@ -28,6 +29,7 @@ struct PointBatch {
 
     std::uint64_t no_return = 0;  ///< records left out: no position, by the format's convention
     std::uint64_t damaged = 0;    ///< records left out under ReadOptions::salvage
+    SensorMask::Counts masked{};  ///< points left out by ReadOptions::mask, by reason
 
     /// A ray that met nothing: one of the `no_return` records, where the file lets us know its direction. Not
     /// a column; usually empty, and never longer than `no_return`.

@@ -108,6 +108,20 @@ void add_densities(const SampledPlace& place, const GenerationSettings& settings
     mean.weight += weight;
 }
 
+/// The median of what the sampled points tell; 0 when too few do. Places count alike, however many points the
+/// sampled ones stand for: where the sensor stood for long, scans lie on top of one another.
+double median_step_rad(std::span<const SampledPlace> sample) {
+    constexpr std::size_t kFewest = 100;
+    std::vector<std::uint32_t> steps;
+    for (const SampledPlace& place : sample)
+        for (const SampledPoint& p : place.points)
+            if (p.step > 0) steps.push_back(p.step);
+    if (steps.size() < kFewest) return 0;
+    const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
+    std::nth_element(steps.begin(), middle, steps.end());
+    return static_cast<double>(*middle) / kAngleOne;
+}
+
 }  // namespace
 
 tiling::Calibration measure_calibration(const SplatParams& params, const ClassMap& classes,
@@ -137,6 +151,7 @@ tiling::Calibration measure_calibration(const SplatParams& params, const ClassMa
     result.mean_error_m = error.value() / kParts * kLatticeStep_m;
     const double across = root_density.value() / kRootParts;
     result.mean_density = across * across;
+    result.angular_step_rad = median_step_rad(sample);
     return result;
 }
 

@@ -71,7 +71,9 @@ class CandidatePoints {
   public:
     struct Point {
         std::int32_t x, y, z;
-        std::uint32_t label;
+        std::uint32_t slot;  ///< this and the others as in TilePoint
+        std::uint16_t label;
+        std::int16_t sensor_dx, sensor_dy, sensor_dz;
         auto place() const { return std::tie(x, y, z); }
     };
     struct Near {
@@ -79,18 +81,20 @@ class CandidatePoints {
         friend auto operator<=>(const Near&, const Near&) = default;
     };
 
-    CandidatePoints(const tiling::Region& region, const ClassTable& classes)
+    /// Empties region.points on the way: no more than two copies of a crowded place are in memory.
+    CandidatePoints(tiling::Region& region, const ClassTable& classes)
         : frame_(region.frame),
           y_min_(static_cast<std::int32_t>(region.covered.min_y - region.frame.origin().y)),
           begin_(static_cast<std::size_t>((region.covered.max_y - region.covered.min_y) / kBandSteps) + 2) {
         std::vector<Point> kept;
         kept.reserve(region.points.size());
         for (const TilePoint& p : region.points) {
-            const Point point{p.x, p.y, p.z, p.label};
+            const Point point{p.x, p.y, p.z, p.slot, p.label, p.sensor_dx, p.sensor_dy, p.sensor_dz};
             if (classes.dynamic(p.label) || (!kept.empty() && kept.back().place() == point.place())) continue;
             kept.push_back(point);
             ++begin_[band(p.y) + 1];
         }
+        std::vector<TilePoint>().swap(region.points);
         std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
         points_.resize(kept.size());
         std::vector<std::uint32_t> next = begin_;
@@ -106,8 +110,14 @@ class CandidatePoints {
     /// Requires that there is a point.
     std::uint32_t at(const LatticePoint& place) const {
         const LatticePoint o = frame_.origin();
-        const Point wanted{static_cast<std::int32_t>(place.x - o.x), static_cast<std::int32_t>(place.y - o.y),
-                           static_cast<std::int32_t>(place.z - o.z), 0};
+        const Point wanted{static_cast<std::int32_t>(place.x - o.x),
+                           static_cast<std::int32_t>(place.y - o.y),
+                           static_cast<std::int32_t>(place.z - o.z),
+                           0,
+                           0,
+                           0,
+                           0,
+                           0};
         const auto before = [](const Point& p, const Point& q) { return p.place() < q.place(); };
         const std::size_t b = band(wanted.y);
         const auto first = points_.begin() + begin_[b], last = points_.begin() + begin_[b + 1];
@@ -202,6 +212,41 @@ double chance_to_enclose(std::uint32_t reach2) {
     return side * side;
 }
 
+/// The neighbourhood of a point.
+struct Neighbourhood {
+    const CandidatePoints& points;
+    std::uint32_t point;
+    std::span<const CandidatePoints::Near> near;
+    std::uint32_t reach2;
+    bool whole_ball;  ///< there are no others within the reach
+};
+
+/// SampledPoint::step. Two returns are of one scan if they have the same time slot. The angle is the distance
+/// between the rays at the place of the point, over its range: noise lies along the rays and does not count.
+/// Where other scans take all places in the neighbourhood the angle is at least what the reach says, and
+/// counts as that; where nothing else is near the point stands alone and tells none.
+std::uint32_t step_of(const Neighbourhood& n) {
+    const CandidatePoints::Point& p = n.points[n.point];
+    constexpr double kUnit = static_cast<double>(kLatticePerMetre) / TilePoint::kSensorStepsPerMetre;
+    const Vec3d ray = Vec3d{static_cast<double>(p.sensor_dx), static_cast<double>(p.sensor_dy),
+                            static_cast<double>(p.sensor_dz)} *
+                      kUnit;
+    const double range2 = dot(ray, ray);
+    if (p.sensor_dx == TilePoint::kNoSensor || p.slot == TilePoint::kNoSlot || range2 == 0) return 0;
+    double across2 = n.whole_ball ? 0 : static_cast<double>(n.reach2);
+    bool found = false;
+    for (const CandidatePoints::Near& near : n.near) {
+        const CandidatePoints::Point& q = n.points[near.point];
+        if (near.point == n.point || q.slot != p.slot) continue;
+        const Vec3d d{static_cast<double>(q.x - p.x), static_cast<double>(q.y - p.y),
+                      static_cast<double>(q.z - p.z)};
+        const double along = dot(d, ray), to_ray2 = std::max(0.0, dot(d, d) - along * along / range2);
+        across2 = found ? std::min(across2, to_ray2) : to_ray2;
+        found = true;
+    }
+    return static_cast<std::uint32_t>(std::min(kAngleOne * std::sqrt(across2 / range2), 4e9));
+}
+
 void add(const CandidatePoints& points, std::uint32_t from, std::span<const CandidatePoints::Near> near,
          SampledPlace& place) {
     for (const auto& n : near) {
@@ -240,7 +285,7 @@ SampledPlace sample_place(const RegionReader& reader, const LatticeBox& place, c
     std::vector<LatticePoint> asked;
     double share = 0;
     for (std::int64_t halo = 0;; halo = reach.radius + 1) {
-        const tiling::Region region = reader.read(place, halo);
+        tiling::Region region = reader.read(place, halo);
         const CandidatePoints points(region, classes);
         if (halo == 0) {
             asked = choose_points(points, plan.points_per_place);
@@ -255,12 +300,14 @@ SampledPlace sample_place(const RegionReader& reader, const LatticeBox& place, c
             const std::uint32_t i = points.at(p);
             const std::uint32_t reach2 = points.find_nearest(i, reach, width, near);
             if (!edge.encloses(points[i].x, points[i].y, reach2)) continue;
+            const bool whole_ball = near.size() < static_cast<std::size_t>(reach.k);
             const double stands_for = share / (halo == 0 ? chance_to_enclose(reach2) : 1);
             sample.points.push_back({.first = static_cast<std::uint32_t>(sample.offsets.size()),
                                      .count = static_cast<std::uint32_t>(near.size()),
                                      .reach2 = reach2,
                                      .weight = static_cast<std::uint32_t>(kWeightOne * stands_for + 0.5),
-                                     .group = classes.group(static_cast<std::uint16_t>(points[i].label))});
+                                     .step = step_of({points, i, near, reach2, whole_ball}),
+                                     .group = classes.group(points[i].label)});
             add(points, i, near, sample);
         }
         return sample;

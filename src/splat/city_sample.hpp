@@ -36,9 +36,11 @@ struct SampledPoint {
     std::uint32_t first, count;  ///< its neighbours in `offsets`
     std::uint32_t reach2;        ///< as in Moments
     std::uint32_t weight;        ///< how many points of the place it stands for, in 1 / kWeightOne
-    SplatGroup group;            ///< by the class map
+    /// Angle between its ray and the nearest other one of its scan, in 1 / kAngleOne rad; 0: not known.
+    std::uint32_t step;
+    SplatGroup group;  ///< by the class map
 };
-inline constexpr std::uint32_t kWeightOne = 256;
+inline constexpr std::uint32_t kWeightOne = 256, kAngleOne = 1u << 22;
 
 /// The points of one place that told their neighbourhoods.
 struct SampledPlace {

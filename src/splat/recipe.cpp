@@ -14,28 +14,20 @@ namespace {
 
 using nlohmann::json;
 
-/// From Recipe::text().
-SplatParams remembered_params(const std::string& text, const tiling::CityPaths& paths) {
+/// From Recipe::text(), without the classes.
+Recipe recipe_from(const std::string& text, const tiling::CityPaths& paths) {
     try {
         const json before = json::parse(text);
-        auto params =
-            SplatParams::of(method_from(before.value("method", "adaptive")).value_or(Method::adaptive));
+        Recipe recipe;
+        SplatParams& params = recipe.params;
+        params = SplatParams::of(method_from(before.value("method", "adaptive")).value_or(Method::adaptive));
         params.resample = before.value("resample", true);
         change_params(params, before.value("changes", ""), paths.catalog().string());
-        return params;
+        recipe.carve = before.value("carve", false);  // version 0.1 did not, and did not say so
+        return recipe;
     } catch (const json::exception&) {
         throw CorruptionError(paths.catalog().string() + ": the parameters of the city are damaged");
     }
-}
-
-std::optional<Recipe> remembered(const std::filesystem::path& city) {
-    const tiling::CityPaths paths(city);
-    if (!paths.is_city()) return std::nullopt;
-    const auto latest = tiling::Catalog::open_to_read(paths.catalog()).latest();
-    if (!latest) return std::nullopt;
-    Recipe recipe{remembered_params(latest->parameters, paths), {}};
-    if (!latest->classes.empty()) recipe.classes = ClassMap::parse(latest->classes, city.string());
-    return recipe;
 }
 
 void change_method(SplatParams& params, Method method) {
@@ -58,15 +50,26 @@ void change_numbers(SplatParams& params, const std::string& name) {
 std::string Recipe::text() const {
     json object{{"method", std::string(to_string(params.method))},
                 {"resample", params.resample},
-                {"classes", classes.name()}};
+                {"classes", classes.name()},
+                {"carve", carve}};
     SplatParams same = params;
     same.resample = SplatParams::of(params.method).resample;
     if (const std::string changes = params_changes(same); !changes.empty()) object["changes"] = changes;
     return object.dump();
 }
 
+std::optional<Recipe> remembered_recipe(const std::filesystem::path& city) {
+    const tiling::CityPaths paths(city);
+    if (!paths.is_city()) return std::nullopt;
+    const auto latest = tiling::Catalog::open_to_read(paths.catalog()).latest();
+    if (!latest) return std::nullopt;
+    Recipe recipe = recipe_from(latest->parameters, paths);
+    if (!latest->classes.empty()) recipe.classes = ClassMap::parse(latest->classes, city.string());
+    return recipe;
+}
+
 Recipe recipe_for(const std::filesystem::path& city, const RecipeChanges& changes) {
-    const auto before = remembered(city);
+    const auto before = remembered_recipe(city);
     Recipe recipe = before.value_or(Recipe{});
     if (!changes.classes.empty()) recipe.classes = ClassMap::load(changes.classes);
     const bool no_classes = recipe.classes.classes().empty();
@@ -79,6 +82,7 @@ Recipe recipe_for(const std::filesystem::path& city, const RecipeChanges& change
             "or use --method descriptors for clouds without labels");
     if (!changes.params.empty()) change_numbers(recipe.params, changes.params);
     if (changes.resample) recipe.params.resample = *changes.resample;
+    if (changes.carve) recipe.carve = *changes.carve;
     return recipe;
 }
 

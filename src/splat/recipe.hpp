@@ -14,6 +14,7 @@ namespace citysplat::splat {
 struct Recipe {
     SplatParams params;
     ClassMap classes;
+    bool carve = true;  ///< leave out what rays saw through; cities of version 0.1 do not
 
     /// For tiling::BuildOptions::parameters: what a later build needs to know, as JSON.
     std::string text() const;
@@ -25,7 +26,11 @@ struct RecipeChanges {
     std::string classes;  ///< name or file of a class map
     std::string params;   ///< a TOML file, or `default` or `paper` for the method's own numbers
     std::optional<bool> resample;
+    std::optional<bool> carve;
 };
+
+/// What the latest generation of a city was made by; nothing for a directory without one.
+std::optional<Recipe> remembered_recipe(const std::filesystem::path& city);
 
 /// The recipe of the city's latest generation, or that of a new city, with the changes. Throws UsageError
 /// when they do not go together.

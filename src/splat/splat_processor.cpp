@@ -89,9 +89,9 @@ std::int64_t SplatProcessor::initial_halo_steps() const {
 }
 
 std::size_t SplatProcessor::estimated_bytes(std::uint64_t points) const {
-    // Bytes a point: region 28, columns 29, index 2, surface 21, priorities and slices 14; in the largest
+    // Bytes a point: region 28, columns 29, index 2, surface 27, priorities and slices 14; in the largest
     // slice about one point in six is grown, at 190 a candidate with its members (32), and one in three is a
-    // splat (20). Sorting along the curve (28) is over before the surface begins. Together 146; the rest is
+    // splat (20). Sorting along the curve (28) is over before the surface begins. Together 152; the rest is
     // for what the allocator keeps.
     constexpr std::size_t kBytesPerPoint = 174, kBuffers = 16u << 20;
     return static_cast<std::size_t>(points) * kBytesPerPoint + kBuffers;

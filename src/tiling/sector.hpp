@@ -2,6 +2,7 @@
 
 #include "core/math/lattice.hpp"
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 
@@ -27,10 +28,37 @@ struct Sector {
     friend auto operator<=>(const Sector&, const Sector&) = default;
 };
 
+/// A rectangle of sectors, both corners included; empty as it is made.
+struct SectorBox {
+    std::int32_t min_x = 0, min_y = 0, max_x = -1, max_y = -1;
+
+    bool empty() const { return max_x < min_x || max_y < min_y; }
+    bool contains(const Sector& s) const {
+        return s.x >= min_x && s.x <= max_x && s.y >= min_y && s.y <= max_y;
+    }
+    bool intersects(const SectorBox& b) const {
+        return min_x <= b.max_x && b.min_x <= max_x && min_y <= b.max_y && b.min_y <= max_y;
+    }
+    /// Grows to hold another one.
+    void add(const SectorBox& b) {
+        if (b.empty()) return;
+        if (empty()) *this = b;
+        min_x = std::min(min_x, b.min_x), min_y = std::min(min_y, b.min_y);
+        max_x = std::max(max_x, b.max_x), max_y = std::max(max_y, b.max_y);
+    }
+    friend bool operator==(const SectorBox&, const SectorBox&) = default;
+};
+
 inline std::int32_t sector_index(std::int64_t steps) {
     return static_cast<std::int32_t>(steps >> kSectorShift);
 }
 inline Sector sector_of(std::int64_t x, std::int64_t y) { return {sector_index(x), sector_index(y)}; }
+
+/// The sectors that a box touches.
+inline SectorBox sectors_of(const LatticeBox& box) {
+    return {sector_index(box.min_x), sector_index(box.min_y), sector_index(box.max_x - 1),
+            sector_index(box.max_y - 1)};
+}
 
 /// Number of the cell of a point given in steps from its sector's origin. Cells count along y first, so that
 /// a column of cells (one range of x) is contiguous on disk.

@@ -22,8 +22,10 @@ namespace citysplat::tiling {
 struct Region {
     TileFrame frame;                ///< points are lattice steps from here
     LatticeBox core;                ///< world steps: what the caller must answer for
-    LatticeBox covered;             ///< world steps: every point of the city inside this box is in `points`
+    LatticeBox covered;             ///< world steps: every point of the city inside this box is in `points`,
+                                    ///< unless it was left out
     std::vector<TilePoint> points;  ///< sorted by operator<=>, identical duplicates collapsed
+    std::uint64_t removed = 0;      ///< points of the core that were left out (carve/free_space.hpp)
 };
 
 /// Reads points of the city being built. Safe to call from several threads.

@@ -9,6 +9,9 @@ using test::TempDir;
 
 namespace {
 
+/// A type of six numbers, which has a test of its own.
+const std::string kBox = "XMIN,YMIN,ZMIN,XMAX,YMAX,ZMAX";
+
 /// What is not a number that anybody can mean.
 const std::vector<std::string> kBadNumbers{"nan", "inf", "-inf", "1e308", "-1e308", "", "text", "1.5.5"};
 
@@ -29,8 +32,8 @@ TEST_CASE("no numeric flag of any verb takes NaN, infinities, absurd values or t
     for (const test::HelpOption& option : test::all_options()) {
         INFO(option.verb << " " << option.name << " " << option.type);
         // A new kind of argument has a range, or its type is a word that is put here.
-        static const std::set<std::string> kTexts{"TEXT", "FILE", "MAP",   "NAME", "STYLE",
-                                                  "SIZE", "K/N",  "INPUT", "WxH"};
+        static const std::set<std::string> kTexts{"TEXT", "FILE",  "MAP", "NAME",       "STYLE", "SIZE",
+                                                  "K/N",  "INPUT", "WxH", "TRAJECTORY", kBox};
         CHECK((option.numeric() || option.is_flag() || kTexts.contains(option.word())));
         if (!option.numeric()) continue;
         ++flags;
@@ -56,6 +59,14 @@ TEST_CASE("no numeric flag of any verb takes NaN, infinities, absurd values or t
         }
     }
     CHECK(flags > 40);
+}
+
+TEST_CASE("a box of a mask takes six finite numbers, the lower ones first") {
+    for (const std::string& bad : kBadNumbers)
+        refuses({"info", "x", "--mask-box", "0,0,0,1,1," + bad}, "--mask-box");
+    refuses({"info", "x", "--mask-box", "0,0,0,1,1"}, "--mask-box");
+    refuses({"info", "x", "--mask-box", "0,0,0,1,1,1,1"}, "--mask-box");
+    refuses({"info", "x", "--mask-box", "0,0,2,1,1,1"}, "--mask-box");
 }
 
 TEST_CASE("sizes, shares of tiles and picture sizes are numbers that were meant") {

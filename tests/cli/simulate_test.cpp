@@ -31,7 +31,7 @@ struct Drive : test::SmallCity {
 TEST_CASE("scans depend on neither threads nor memory nor prefetching, and repeat") {
     Drive d("16");
     // About what the largest tile takes with its hierarchy.
-    const std::string one_tile = std::to_string(8 * std::filesystem::file_size(d.largest_payload()));
+    const std::string one_tile = std::to_string(4 * std::filesystem::file_size(d.largest_payload()));
     for (const std::string hits : {"1", "5"}) {
         const json reference = d.simulate({"--hits", hits});
         CHECK(reference["scans"] > 1);
@@ -76,7 +76,7 @@ void check_tile_sizes(const Survey& survey) {
         REQUIRE(built["digest"] == city_digest);
         // About what the largest tile takes with its hierarchy.
         const std::string one_tile =
-            std::to_string(8 * std::filesystem::file_size(test::largest_payload_of(city)));
+            std::to_string(4 * std::filesystem::file_size(test::largest_payload_of(city)));
         for (const std::string& resident : {std::string("1G"), one_tile})
             for (const int several : {0, 1}) {
                 const json run =

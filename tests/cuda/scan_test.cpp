@@ -2,15 +2,18 @@
 #include "core/error.hpp"
 #include "cuda/on_cpu/programs.hpp"
 #include "cuda/rig.hpp"
+#include "learn/some_model.hpp"
 #include "sim/drive/simulation.hpp"
 #include "sim/memory_city.hpp"
 #include "sim/scan/scan_tracer.hpp"
+#include "temp_dir.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <thread>
 
@@ -297,6 +300,22 @@ TEST_CASE("a simulation on the device has the digest of one on the CPU", "[gpu]"
                 CHECK(rig.script->downloaded_bytes ==
                       report.rays * sizeof(Return) + report.cache.tiles_loaded * sizeof(std::uint64_t));
             }
+}
+
+TEST_CASE("a learned model sees on scans of the device what it sees on those of the CPU", "[gpu]") {
+    const test::TempDir dir;
+    const MemoryCity city(test::street(kEast, kNorth, 30, 0.4), 16);
+    const auto embree = make_embree_tracer();
+    SensorRun run = run_of(sensors()[0], 5, true);
+    run.sensor.intensity = {};
+    Collector plain, cpu, gpu;
+    const auto without = simulate_with(*embree, city, run, plain);
+    run.sensor.model = dir / "model.toml";
+    std::ofstream(run.sensor.model) << test::some_model(7).text();
+    const SimulationReport expected = simulate_with(*embree, city, run, cpu);
+    Rig rig;
+    CHECK(simulate_with(*rig.tracer, city, run, gpu).digest == expected.digest);
+    CHECK(expected.dropped > without.dropped + 50);
 }
 
 TEST_CASE("a tile that is missing marks the same rays on the device and on the CPU", "[gpu]") {

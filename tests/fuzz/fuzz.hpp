@@ -49,6 +49,7 @@ inline void read_points(const std::function<std::unique_ptr<PointFile>(const Rea
                 file->read_block(i, batch);
                 batch.check();
                 seen += batch.size() + batch.damaged + batch.no_return;
+                for (const std::uint64_t masked : batch.masked) seen += masked;
             }
             if (seen != file->info().points) std::abort();
         } catch (const Error&) {

@@ -46,7 +46,7 @@ const std::map<std::string, std::vector<std::string>> kFences{
     {"hwy/", {"src/trace/", "src/splat/", "src/sim/learn/", "src/sim/scan/"}},
     {"las", {"src/io/las/laslib.cpp"}},
     {"nanoflann", {"src/compare/compare.cpp", "tools/bench/"}},
-    {"nlohmann/", {"tools/", "src/io/input/reading.cpp", "src/splat/recipe.cpp", "datasets/synth/"}},
+    {"nlohmann/", {"tools/", "src/io/input/", "src/io/drive/nuscenes_tables.cpp", "src/splat/recipe.cpp", "datasets/synth/"}},
     {"optix", {"cuda/"}},
     {"png.h", {"src/io/write/picture.cpp"}},
     {"proj.h", {"src/io/crs/known_crs.cpp"}},
@@ -61,6 +61,7 @@ const std::map<std::string, std::vector<std::string>> kFences{
 const Names kPrivateHeaders{
     "src/core/embree.hpp",
     "src/core/toml_text.hpp",
+    "src/io/input/sweep_words.hpp",
     "src/splat/search/plane_fit_inl.hpp",
     "src/splat/search/search_buffers.hpp",
     "src/splat/search/search_lanes_inl.hpp",

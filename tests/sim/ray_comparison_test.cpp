@@ -95,8 +95,9 @@ TEST_CASE("rays at a wall with known errors make exactly these figures") {
     CHECK(all.range.median_m() == Approx(0.09).margin(2e-4));
     CHECK(all.range.bias_m() == Approx(0.001).margin(3e-4));
     CHECK(all.range.mean_m() == Approx(0.1871).margin(1e-4));
-    // By real range: all returns but that of the sky lie at 20 to 30 m.
-    CHECK(comparison.ranges()[3].returns == 10);
+    // By real range: the wall is 20.03 m away, so that half of its returns lie on either side of 20 m.
+    CHECK(comparison.ranges()[2].returns == 5);
+    CHECK(comparison.ranges()[3].returns == 5);
     CHECK(comparison.ranges()[4].returns == 1);
     CHECK(comparison.ranges()[4].holes == 1);
     CHECK(comparison.ranges()[3].extra == 1);

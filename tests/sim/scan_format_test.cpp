@@ -170,7 +170,11 @@ TEST_CASE("the documentation tells the fields of a return as the table has them"
     const std::string page = read_text_file(CITYSPLAT_SOURCE_DIR "/docs/sensors.md");
     constexpr const char* kTypes[]{"u8", "u16", "u32", "i32", "f32", "f64"};
     std::set<std::string> names;
-    for (const io::Field& field : kReturnFields.fields()) {
+    constexpr auto kAlways = kReturnFields.fields();
+    constexpr auto kRecorded = kRecordedFields.fields();
+    std::vector<io::Field> fields(kAlways.begin(), kAlways.end());
+    fields.insert(fields.end(), kRecorded.begin(), kRecorded.end());
+    for (const io::Field& field : fields) {
         INFO(field.name);
         CHECK(names.insert(field.name).second);
         CHECK(std::string_view(field.meaning).size() <= 32);  // what LAS has room for
@@ -179,5 +183,28 @@ TEST_CASE("the documentation tells the fields of a return as the table has them"
         CHECK_THAT(page, Catch::Contains(row));
     }
     CHECK(kReturnFields.kBytes == 42);
-    CHECK(names.size() == 13);
+    CHECK(kRecordedFields.kBytes == 4);
+    CHECK(names.size() == 16);
+}
+
+TEST_CASE("how surfaces were recorded is written on request") {
+    for (const std::string format : {"las", "ply", "pcd"}) {
+        const auto bytes_of = [&format](bool recorded) {
+            const test::TempDir dir;
+            ScanWriterOptions options;
+            options.directory = dir / "scans";
+            options.format = format;
+            options.recorded = recorded;
+            options.planned_scans = 1;
+            write(options, 1);
+            const auto bytes = read_file(options.directory / ("scans/000000." + format));
+            return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+        };
+        const std::string without = bytes_of(false), with = bytes_of(true);
+        INFO(format);
+        CHECK(without.find("recorded_") == std::string::npos);
+        for (const char* name : {"recorded_intensity", "recorded_range", "recorded_incidence"})
+            CHECK(with.find(name) != std::string::npos);
+        CHECK(with.size() >= without.size() + 4 * make_scan(0, 700).hits);
+    }
 }

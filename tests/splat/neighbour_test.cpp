@@ -76,6 +76,31 @@ Found brute_force(const PointCloud& c, std::size_t query, const Reach& reach) {
     return found;
 }
 
+/// Numbers for the reach, right or wrong, change no neighbour.
+void check_expected_reach(const NeighbourIndex& index, QueryBatch batch, const NeighbourLists& lists) {
+    SearchScratch scratch;
+    NeighbourLists again;
+    std::vector<std::uint32_t> reach2(index.size());
+    for (const int how : {0, 1, 2}) {
+        for (std::size_t q = 0; q < batch.points.size(); ++q) {
+            const std::uint64_t noise = rng::mix(q) % 5;
+            reach2[batch.points[q]] = how == 0   ? lists.reach2[q]
+                                      : how == 1 ? static_cast<std::uint32_t>(lists.reach2[q] * noise / 2)
+                                                 : static_cast<std::uint32_t>(rng::mix(q));
+        }
+        batch.reach2 = reach2;
+        find_neighbours(index, batch, again, scratch);
+        for (std::size_t q = 0; q < batch.points.size(); ++q) {
+            REQUIRE(again.reach2[q] == lists.reach2[q]);
+            std::vector<std::uint32_t> expected(lists[q].point.begin(), lists[q].point.end()),
+                found(again[q].point.begin(), again[q].point.end());
+            std::sort(expected.begin(), expected.end());
+            std::sort(found.begin(), found.end());
+            REQUIRE(found == expected);
+        }
+    }
+}
+
 void check_against_brute_force(const PointCloud& c, std::span<const Reach> reaches, std::size_t every) {
     const NeighbourIndex index(c.x, c.y, c.z, c.rank);
     std::vector<std::uint8_t> reach_class(c.size());
@@ -89,6 +114,7 @@ void check_against_brute_force(const PointCloud& c, std::span<const Reach> reach
     std::vector<Moments> moments(queries.size());
     find_neighbours(index, batch, lists, scratch);
     find_moments(index, batch, moments, scratch);
+    check_expected_reach(index, batch, lists);
     for (std::size_t q = 0; q < queries.size(); ++q) {
         const Found expected = brute_force(c, queries[q], reaches[reach_class[queries[q]]]);
         std::vector<std::uint32_t> found(lists.point.begin() + lists.begin[q],

@@ -48,7 +48,9 @@ Built build(const MemoryCity& city, const SplatProcessor& processor, double tile
 SplatProcessor calibrated(const SplatParams& params, const MemoryCity& city) {
     SplatProcessor processor(params, ClassMap::load("synthetic"));
     Progress quiet;
-    processor.set_calibration(processor.calibrate(city, CancelToken(), quiet));
+    tiling::Calibration means = processor.calibrate(city, CancelToken(), quiet);
+    means.angular_step_rad = 0.02;
+    processor.set_calibration(means);
     return processor;
 }
 

@@ -53,6 +53,10 @@ TEST_CASE("the digest does not depend on tile size, splitting, threads, order or
     check_independence(toy_maker());
 }
 
+TEST_CASE("what is carved out is the same for any tile size, refinement, thread count and order") {
+    check_independence(carving_maker(), {10, 25, 64, 128});
+}
+
 TEST_CASE("a build with nothing to do makes no generation and no tile") {
     TwoDrives d;
     const auto first = build_toy(d.dir / "city", toy_options({d.file_a, d.file_b}));

@@ -150,6 +150,35 @@ CityMaker toy_maker() {
         [](std::uint64_t seed, double x, double y, double length) { return street(seed, x, y, length, 3); }};
 }
 
+CityMaker carving_maker() {
+    // The sensor of Drive is at x = 10 t, y = 2020, z = 2: it looks at a wall 15 m aside, through a lane 7 m
+    // aside.
+    const auto passing_street = [](std::uint64_t seed, double x, double, double length) {
+        std::vector<CloudPoint> points;
+        const auto see = [&](double time_s, double px, double py, double pz, std::uint16_t label) {
+            points.push_back(
+                {.x = px, .y = py, .z = pz, .gps_time = time_s, .label = label, .intensity = label});
+        };
+        const auto rays = static_cast<std::uint64_t>(length * 200);
+        for (std::uint64_t i = 0; i < rays; ++i) {
+            const auto u = [k = rng::key(seed, i)](std::uint64_t c, double low, double high) {
+                return rng::uniform(k, c, low, high);
+            };
+            const double at = x + u(0, 0, length);
+            see(at * 0.1, at + u(1, -8, 8), 2035 + u(2, -0.02, 0.02), u(3, 0.5, 1.5), 2);
+        }
+        for (double at = x + 4; at < x + length; at += 9)
+            for (std::uint64_t i = 0; i < 60; ++i) {
+                const auto u = [k = rng::key(seed + 1, i)](std::uint64_t c, double low, double high) {
+                    return rng::uniform(k, c, low, high);
+                };
+                see(at * 0.1 + u(0, 0, 0.1), at + u(1, 0, 1), 2027 + u(2, 0, 0.3), u(3, 1.3, 1.75), kPassing);
+            }
+        return points;
+    };
+    return {[] { return std::make_unique<ToyProcessor>(0.2); }, passing_street, 16, true, true};
+}
+
 Drive::Drive(CityMaker made_by) : maker(std::move(made_by)) {
     std::ofstream(dir / "drive.tum") << "0 0 2020 2 0 0 0 1\n100000 1000000 2020 2 0 0 0 1\n";
 }
@@ -164,6 +193,7 @@ BuildOptions Drive::options() const {
     for (const auto& [name, points] : files) inputs.push_back(path(name));
     BuildOptions options = toy_options(inputs);
     options.tile_size_m = maker.tile_m;
+    options.carve = maker.carve;
     if (maker.trajectory)
         for (BuildInput& input : options.inputs) input.trajectory = dir / "drive.tum";
     return options;
@@ -180,11 +210,13 @@ void check_independence(const CityMaker& maker, std::initializer_list<std::int64
     d.put("b.cloud", maker.street(2, 651'260, 6'860'090, 40));
     const BuildReport reference = d.build();
     REQUIRE(reference.splats > 500);
+    REQUIRE((reference.removed > 200) == maker.carve);
     int n = 0;
     const auto check = [&](const BuildOptions& options) {
         const BuildReport report = maker.build(d.dir / ("city" + std::to_string(n++)), options);
         CHECK(report.digest == reference.digest);
         CHECK(report.splats == reference.splats);
+        CHECK(report.removed == reference.removed);
         return report.tiles_total;
     };
     for (const std::int64_t size_m : sizes_m) {

@@ -26,6 +26,7 @@ struct CityMaker {
     std::function<std::vector<CloudPoint>(std::uint64_t seed, double x, double y, double length)> street;
     std::int64_t tile_m = 16;
     bool trajectory = false;  ///< give a drive along the street with every input
+    bool carve = false;       ///< leave out what rays saw through
 
     /// Builds with the means given, or with its own.
     tiling::BuildReport build(const std::filesystem::path& city, const tiling::BuildOptions& options,
@@ -33,6 +34,9 @@ struct CityMaker {
 };
 
 CityMaker toy_maker();
+/// The toy, of a street where things stand in front of a wall for a moment (label kPassing): carved.
+CityMaker carving_maker();
+inline constexpr std::uint16_t kPassing = 7;
 
 /// A folder of input files and the city made of them.
 struct Drive {

@@ -24,6 +24,7 @@ struct Truth {
     Hash128 digest;
     std::uint64_t splats = 0;
     std::map<std::string, std::vector<CloudPoint>> files;
+    std::uint64_t removed = 0;  ///< points that were seen through
 };
 
 class Sequence {
@@ -131,7 +132,8 @@ class Sequence {
         const fs::path clean = d_.dir / "clean";
         fs::remove_all(clean);
         const BuildReport built = d_.maker.build(clean, clean_options, means_);
-        truth_ = {built.digest, built.splats, d_.files};
+        truth_ = {built.digest, built.splats, d_.files, built.removed};
+        report_.removed += built.removed;
         CHECK(built.calibration == CityReader(d_.city).generation().calibration);
         truths_[CityReader(d_.city).generation().id] = truth_;
     }
@@ -167,6 +169,11 @@ class Sequence {
         const CityReader reader(d_.city);
         REQUIRE(reader.generation().digest == truth_.digest);
         REQUIRE(reader.generation().splats == truth_.splats);
+        std::uint64_t removed = 0;
+        for (const ProductRow& tile :
+             Catalog::open_to_read(CityPaths(d_.city).catalog()).tiles(reader.generation().id))
+            removed += tile.removed;
+        REQUIRE(removed == truth_.removed);
         Hash128 digest;
         std::uint64_t splats = 0;
         for (std::size_t i = 0; i < reader.tiles().size(); ++i) {
@@ -204,6 +211,7 @@ SequenceReport& SequenceReport::operator+=(const SequenceReport& o) {
     collected += o.collected;
     rolled_back += o.rolled_back;
     repaired += o.repaired;
+    removed += o.removed;
     return *this;
 }
 

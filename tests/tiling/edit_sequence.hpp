@@ -10,6 +10,7 @@ namespace citysplat::test {
 struct SequenceReport {
     int builds = 0, resized = 0, divided = 0, sharded = 0, shares_lost = 0, shares_repeated = 0,
         collected = 0, rolled_back = 0, repaired = 0;
+    std::uint64_t removed = 0;  ///< points that were seen through, in all clean builds
     SequenceReport& operator+=(const SequenceReport& other);
 };
 

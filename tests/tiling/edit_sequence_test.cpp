@@ -7,10 +7,10 @@ using namespace citysplat::test;
 
 namespace {
 
-SequenceReport check_sequences(std::uint64_t first_seed, int sequences, int steps) {
+SequenceReport check_sequences(const CityMaker& maker, std::uint64_t first_seed, int sequences, int steps) {
     SequenceReport sum;
     for (int i = 0; i < sequences; ++i)
-        sum += check_sequence(toy_maker(), first_seed + 10 * static_cast<std::uint64_t>(i), steps);
+        sum += check_sequence(maker, first_seed + 10 * static_cast<std::uint64_t>(i), steps);
     return sum;
 }
 
@@ -29,10 +29,19 @@ void check_all_tried(const SequenceReport& sum) {
 }  // namespace
 
 TEST_CASE("after any mixture of edits, tile sizes, budgets, shards and care a city equals a clean build") {
-    check_all_tried(check_sequences(1000, 10, 6));
+    check_all_tried(check_sequences(toy_maker(), 1000, 10, 6));
+}
+
+TEST_CASE("after any mixture of edits and care a city without what moved equals a clean build") {
+    const SequenceReport sum = check_sequences(carving_maker(), 3000, 2, 6);
+    CHECK(sum.removed > 0);
 }
 
 TEST_CASE("two hundred random sequences of edits, tile sizes, budgets, shards and care give clean cities",
           "[slow]") {
-    check_all_tried(check_sequences(5000, 200, 10));
+    check_all_tried(check_sequences(toy_maker(), 5000, 200, 10));
+}
+
+TEST_CASE("forty random sequences of edits and care give clean cities without what moved", "[slow]") {
+    check_all_tried(check_sequences(carving_maker(), 7000, 40, 8));
 }

@@ -430,7 +430,7 @@ TEST_CASE("a catalog that is foreign, newer or damaged is refused") {
         CHECK_THROWS_WITH(CityReader(c.city), Catch::Contains(words));
     };
     SECTION("newer version") {
-        Database(path, Database::Access::read_write).execute("PRAGMA user_version=3");
+        Database(path, Database::Access::read_write).execute("PRAGMA user_version=9");
         refuse("newer");
     }
     SECTION("another program's database") {

@@ -163,6 +163,7 @@ class TraceBench {
 
     void simulations() {
         NoSink none;
+        run_.hits = 1;
         run_.noise = false;
         const Speed closest = simulation(none);
         report_.row(row("HDL-64E, simulated, closest hit", closest));
@@ -181,7 +182,7 @@ class TraceBench {
             else
                 report_.detail(with_files);
         }
-        run_.hits = 5;
+        run_.hits = kUsualHits;
         run_.noise = false;
         const Speed five = simulation(none);
         report_.detail(row("HDL-64E, simulated, D = 5 hits", five,

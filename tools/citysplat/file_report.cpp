@@ -56,6 +56,7 @@ void Contents::add(const PointBatch& b, const Trajectory* trajectory) {
     points += b.size();
     no_return += b.no_return;
     damaged += b.damaged;
+    for (std::size_t i = 0; i < masked.size(); ++i) masked[i] += b.masked[i];
     for (std::size_t i = 0; i < b.size(); ++i) {
         box.grow(Vec3d{b.x[i], b.y[i], b.z[i]});
     }
@@ -72,6 +73,7 @@ void Contents::add(const PointBatch& b, const Trajectory* trajectory) {
 void Contents::add(const Contents& o) {
     points += o.points, no_return += o.no_return, damaged += o.damaged, withheld += o.withheld;
     not_covered += o.not_covered;
+    for (std::size_t i = 0; i < masked.size(); ++i) masked[i] += o.masked[i];
     box.grow(o.box);
     time_begin_s = std::min(time_begin_s, o.time_begin_s), time_end_s = std::max(time_end_s, o.time_end_s);
     intensity_min = std::min(intensity_min, o.intensity_min);

@@ -19,6 +19,7 @@ namespace citysplat::cli {
 /// What the points themselves say; sums and extrema, so that threads may add in any order.
 struct Contents {
     std::uint64_t points = 0, no_return = 0, damaged = 0, withheld = 0;
+    SensorMask::Counts masked{};
     std::uint64_t not_covered = 0;  ///< with a time that the trajectory does not have
     std::map<std::uint16_t, std::uint64_t> classes;
     Box3d box = kEmptyBox;
@@ -61,6 +62,10 @@ struct FileReport {
 std::optional<Box3d> bounds_of(const FileReport& report);
 std::uint64_t points_of(const FileReport& report);
 
+/// Points that masks left out, by reason: as JSON, and as a line for people ("" when there are none).
+nlohmann::json masked_json(const SensorMask::Counts& masked);
+std::string masked_text(const SensorMask::Counts& masked);
+
 /// Other verbs refuse what lies beyond the Earth; `info` shows it.
 void note_far_points(FileReport& report);
 /// Headers are not always right about where the points are.
@@ -68,6 +73,8 @@ void note_other_bounds(FileReport& report);
 /// Several files taken together, their points as if only headers had been read. Requires at least one.
 FileReport together(const std::vector<FileReport>& reports);
 
+/// A line of a page; a value of several lines goes on below itself.
+void page_line(std::string& out, std::string_view name, const std::string& value);
 /// A number of a page.
 std::string fixed(double v, int decimals);
 std::string page_of(const FileReport& report);

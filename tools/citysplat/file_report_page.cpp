@@ -44,6 +44,7 @@ nlohmann::json to_json(const FileReport& r) {
                      {"points_lost", r.info.points_lost + r.contents.damaged},
                      {"no_return", r.contents.no_return},
                      {"withheld", r.contents.withheld},
+                     {"masked", masked_json(r.contents.masked)},
                      {"notes", r.info.notes}};
     j["bounds"] = bounds_json(r);
     add_classes(j, r.contents, *r.map);
@@ -54,14 +55,6 @@ nlohmann::json to_json(const FileReport& r) {
         j["gps_time_kind"] = kKinds[static_cast<std::size_t>(r.info.time_kind)];
     }
     return j;
-}
-
-/// A value of several lines goes on below itself.
-void line(std::string& out, std::string_view name, const std::string& value) {
-    constexpr std::size_t kWidth = 14;
-    out += "  " + std::string(name) + std::string(name.size() < kWidth ? kWidth - name.size() : 1, ' ');
-    for (const char c : value) out += c == '\n' ? "\n  " + std::string(kWidth, ' ') : std::string(1, c);
-    out += "\n";
 }
 
 std::string yes_no(std::initializer_list<std::pair<const char*, bool>> columns) {
@@ -102,19 +95,28 @@ void add_extent(std::string& out, const FileReport& r) {
     const double unit = r.info.metres_per_unit;
     const int decimals = unit == 0 ? 7 : 3;
     const auto axis = [&out](std::string_view name, double low, double high, int digits) {
-        line(out, name,
-             fixed(low, digits) + " to " + fixed(high, digits) + "  (" + fixed(high - low, digits) + ")");
+        page_line(
+            out, name,
+            fixed(low, digits) + " to " + fixed(high, digits) + "  (" + fixed(high - low, digits) + ")");
     };
     axis("x", b->min.x, b->max.x, decimals);
     axis("y", b->min.y, b->max.y, decimals);
     axis("z", b->min.z, b->max.z, 3);
     const double area = size.x * size.y * unit * unit;
     if (area > 0 && r.contents.points)
-        line(out, "density",
-             fixed(static_cast<double>(r.contents.points) / area, 1) + " points per m² of the bounding box");
+        page_line(
+            out, "density",
+            fixed(static_cast<double>(r.contents.points) / area, 1) + " points per m² of the bounding box");
 }
 
 }  // namespace
+
+void page_line(std::string& out, std::string_view name, const std::string& value) {
+    constexpr std::size_t kWidth = 14;
+    out += "  " + std::string(name) + std::string(name.size() < kWidth ? kWidth - name.size() : 1, ' ');
+    for (const char c : value) out += c == '\n' ? "\n  " + std::string(kWidth, ' ') : std::string(1, c);
+    out += "\n";
+}
 
 std::string fixed(double v, int decimals) {
     char text[64];
@@ -122,49 +124,65 @@ std::string fixed(double v, int decimals) {
     return text;
 }
 
+nlohmann::json masked_json(const SensorMask::Counts& masked) {
+    nlohmann::json j = nlohmann::json::object();
+    for (std::size_t i = 0; i < masked.size(); ++i) j[SensorMask::kNames[i]] = masked[i];
+    return j;
+}
+
+std::string masked_text(const SensorMask::Counts& masked) {
+    constexpr const char* kTexts[SensorMask::kReasons]{"too near", "too far", "in a mask box",
+                                                       "of the recording car"};
+    std::string text;
+    for (std::size_t i = 0; i < masked.size(); ++i)
+        if (masked[i] > 0) text += (text.empty() ? "" : ", ") + format_count(masked[i]) + " " + kTexts[i];
+    return text;
+}
+
 std::string page_of(const FileReport& r) {
     const PointFileInfo& i = r.info;
     const Contents& c = r.contents;
     std::string out = r.name + "\n";
-    line(out, "format", i.format);
-    line(out, "size", format_bytes(r.bytes));
-    if (!i.made_by.empty()) line(out, "made by", i.made_by);
-    line(out, "points", format_count(points_of(r)));
+    page_line(out, "format", i.format);
+    page_line(out, "size", format_bytes(r.bytes));
+    if (!i.made_by.empty()) page_line(out, "made by", i.made_by);
+    page_line(out, "points", format_count(points_of(r)));
     if (const std::uint64_t lost = i.points_lost + c.damaged)
-        line(out, "lost", format_count(lost) + " damaged or missing points");
-    if (c.no_return) line(out, "no return", format_count(c.no_return) + " records without a position");
-    if (c.withheld) line(out, "withheld", format_count(c.withheld) + " points marked as deleted");
-    line(out, "system",
-         i.crs.empty()        ? "not stated in the file"
-         : i.crs_name.empty() ? i.crs.substr(0, 70)
-                              : i.crs_name);
-    line(out, "unit", i.unit == "metre" && i.crs.empty() ? "metre (assumed)" : i.unit);
+        page_line(out, "lost", format_count(lost) + " damaged or missing points");
+    if (c.no_return) page_line(out, "no return", format_count(c.no_return) + " records without a position");
+    if (const std::string masked = masked_text(c.masked); !masked.empty()) page_line(out, "masked", masked);
+    if (c.withheld) page_line(out, "withheld", format_count(c.withheld) + " points marked as deleted");
+    page_line(out, "system",
+              i.crs.empty()        ? "not stated in the file"
+              : i.crs_name.empty() ? i.crs.substr(0, 70)
+                                   : i.crs_name);
+    page_line(out, "unit", i.unit == "metre" && i.crs.empty() ? "metre (assumed)" : i.unit);
     add_extent(out, r);
     if (c.time_begin_s <= c.time_end_s)
-        line(out, "GPS time",
-             fixed(c.time_begin_s, 3) + " to " + fixed(c.time_end_s, 3) + "  (" +
-                 fixed(c.time_end_s - c.time_begin_s, 3) + " s" + clock_text(i.time_kind, c.time_begin_s) +
-                 ")");
+        page_line(out, "GPS time",
+                  fixed(c.time_begin_s, 3) + " to " + fixed(c.time_end_s, 3) + "  (" +
+                      fixed(c.time_end_s - c.time_begin_s, 3) + " s" +
+                      clock_text(i.time_kind, c.time_begin_s) + ")");
     if (i.has_intensity && c.points)
-        line(out, "intensity",
-             std::to_string(c.intensity_min) + " to " + std::to_string(c.intensity_max) + " of 65535");
-    line(out, "has",
-         yes_no({{"GPS time", i.has_gps_time},
-                 {"intensity", i.has_intensity},
-                 {"classes", i.has_label},
-                 {"instances", i.has_instance},
-                 {"sensor positions", i.has_sensor}}));
+        page_line(out, "intensity",
+                  std::to_string(c.intensity_min) + " to " + std::to_string(c.intensity_max) + " of 65535");
+    page_line(out, "has",
+              yes_no({{"GPS time", i.has_gps_time},
+                      {"intensity", i.has_intensity},
+                      {"classes", i.has_label},
+                      {"instances", i.has_instance},
+                      {"sensor positions", i.has_sensor}}));
     std::string columns;
     for (const auto& name : i.columns) columns += (columns.empty() ? "" : " ") + name;
-    if (!columns.empty()) line(out, "columns", columns);
+    if (!columns.empty()) page_line(out, "columns", columns);
     const bool named = !r.map->classes().empty();
     for (const auto& [label, count] : c.classes)
-        line(out, "class " + std::to_string(label),
-             format_count(count) + "  (" +
-                 fixed(100 * static_cast<double>(count) / static_cast<double>(c.points), 1) + " %)" +
-                 (named ? "  " + r.map->at(label).name : ""));
-    if (!named && !c.classes.empty()) line(out, "note", "--classes says what the classes are called");
-    for (const auto& note : i.notes) line(out, "note", note);
+        page_line(out, "class " + std::to_string(label),
+                  format_count(count) + "  (" +
+                      fixed(100 * static_cast<double>(count) / static_cast<double>(c.points), 1) + " %)" +
+                      (named ? "  " + r.map->at(label).name : ""));
+    if (!named && !c.classes.empty()) page_line(out, "note", "--classes says what the classes are called");
+    for (const auto& note : i.notes) page_line(out, "note", note);
     return out;
 }
 

@@ -6,6 +6,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cmath>
+
 namespace citysplat::cli {
 
 void InputFlags::add_to(CLI::App& verb) {
@@ -33,6 +35,89 @@ void InputFlags::add_to(CLI::App& verb) {
     verb.add_flag("--ignore-bounds", ignore_bounds_,
                   "LAS and LAZ: the bounds in the header are wrong, do not hold the points to them");
     verb.add_flag("--salvage", salvage_, "leave out and count what is damaged instead of refusing the file");
+    add_drive_flags(verb);
+    add_mask_flags(verb);
+}
+
+void InputFlags::add_drive_flags(CLI::App& verb) {
+    const auto group = [](CLI::Option* option) { return option->group("Drives"); };
+    group(
+        verb.add_flag("--no-drive", no_drive_,
+                      "read files as they are, also in the folder of a drive (KITTI, nuScenes, poses.tum)"));
+    group(verb.add_option("--compensated", compensated_,
+                          "the scans were compensated for motion: auto, no, or to the begin, middle or end "
+                          "of the turn"))
+        ->check(CLI::IsMember(io::DriveOptions::kCompensated.all()))
+        ->capture_default_str();
+    group(verb.add_option("--spin", spin_,
+                          "how the sensor turns, from above: auto, clockwise, counterclockwise"))
+        ->check(CLI::IsMember(io::DriveOptions::kSpins.all()))
+        ->capture_default_str();
+    group(verb.add_option("--rate", rate_hz_, "turns of the sensor a second, where the folder does not say"))
+        ->check(in_range({1, 200, "Hz"}))
+        ->type_name("HZ");
+    group(verb.add_option("--scene", scene_, "nuScenes: which scene, e.g. scene-0061"))->type_name("NAME");
+    group(verb.add_option("--origin", origin_,
+                          "KITTI raw: latitude, longitude (degrees) and altitude (m) that become 0, 0, 0"))
+        ->expected(3)
+        ->check(in_range({-100'000, 100'000}))
+        ->type_name("LAT LON ALT");
+}
+
+void InputFlags::add_mask_flags(CLI::App& verb) {
+    const auto group = [](CLI::Option* option) { return option->group("Masks"); };
+    const auto range = in_range({0.001, 100'000, "m"});
+    group(verb.add_option("--min-range", min_range_m_, "leave out points nearer than this to the sensor"))
+        ->check(range)
+        ->type_name("M");
+    group(verb.add_option("--max-range", max_range_m_, "leave out points farther than this from the sensor"))
+        ->check(range)
+        ->type_name("M");
+    group(verb.add_option("--mask-box", mask_boxes_,
+                          "leave out a box in the frame of the sensor; may be given again"))
+        ->allow_extra_args(false)
+        ->type_name("XMIN,YMIN,ZMIN,XMAX,YMAX,ZMAX");
+    group(verb.add_flag("--no-own-car", no_own_car_, "keep what is found to be the recording car itself"));
+}
+
+namespace {
+
+Box3d parse_box(const std::string& text) {
+    double v[6];
+    std::size_t count = 0, at = 0;
+    for (; count < 6 && at <= text.size(); ++count) {
+        const std::size_t comma = std::min(text.find(',', at), text.size());
+        const auto number = parse_number(std::string_view(text).substr(at, comma - at));
+        if (!number || !ranges::kLever_m.contains(*number)) break;
+        v[count] = *number;
+        at = comma + 1;
+    }
+    if (count != 6 || at <= text.size())
+        throw UsageError("--mask-box " + text + ": expected six numbers " + ranges::kLever_m.text() +
+                         " with commas between: xmin,ymin,zmin,xmax,ymax,zmax");
+    const Box3d box{{v[0], v[1], v[2]}, {v[3], v[4], v[5]}};
+    if (!(box.min.x < box.max.x && box.min.y < box.max.y && box.min.z < box.max.z))
+        throw UsageError("--mask-box " + text + ": the first three numbers must be below the last three");
+    return box;
+}
+
+}  // namespace
+
+io::DriveOptions InputFlags::drive_options(bool has_trajectory) const {
+    io::DriveOptions options;
+    options.recognise = !no_drive_;
+    options.use_poses_tum = !has_trajectory;
+    options.compensated = io::DriveOptions::kCompensated.value(compensated_).value();
+    options.spin = io::DriveOptions::kSpins.value(spin_).value();
+    if (rate_hz_ > 0) options.rate_hz = rate_hz_;
+    options.scene = scene_;
+    if (origin_.size() == 3) {
+        options.origin = {origin_[0], origin_[1], origin_[2]};
+        if (!(std::abs(origin_[0]) <= 85 && std::abs(origin_[1]) <= 180))
+            throw UsageError("--origin: expected a latitude within 85 and a longitude within 180 degrees");
+    }
+    options.own_car = !no_own_car_;
+    return options;
 }
 
 ReadOptions InputFlags::read_options() const {
@@ -51,6 +136,11 @@ ReadOptions InputFlags::read_options() const {
         if (!(intensity_range_[0] < intensity_range_[1]))
             throw UsageError("--intensity-range: the first number must be below the second");
     }
+    if (min_range_m_ > 0) options.mask.min_range_m = min_range_m_;
+    if (max_range_m_ > 0) options.mask.max_range_m = max_range_m_;
+    if (!(options.mask.min_range_m < options.mask.max_range_m))
+        throw UsageError("--min-range must be below --max-range");
+    for (const std::string& box : mask_boxes_) options.mask.boxes.push_back(parse_box(box));
     return options;
 }
 

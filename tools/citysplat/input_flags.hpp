@@ -21,12 +21,22 @@ class InputFlags {
     const std::filesystem::path& labels() const { return labels_; }
     /// The same, with the points where --adjusted puts them. `trajectory` is the verb's own; it may be empty.
     ReadOptions read_options(const std::filesystem::path& trajectory, const TrajectoryOptions& how) const;
+    /// After parsing. `has_trajectory`: the verb was given one for these inputs.
+    io::DriveOptions drive_options(bool has_trajectory = false) const;
 
   private:
+    void add_drive_flags(CLI::App& verb);
+    void add_mask_flags(CLI::App& verb);
+
     std::string units_ = "refuse", reader_ = "auto", crs_, to_crs_, columns_;
     std::vector<double> intensity_range_;
     std::filesystem::path labels_, adjusted_;
     bool salvage_ = false, ignore_bounds_ = false;
+    bool no_drive_ = false, no_own_car_ = false;
+    std::string compensated_ = "auto", spin_ = "auto", scene_;
+    double rate_hz_ = 0, min_range_m_ = 0, max_range_m_ = 0;
+    std::vector<double> origin_;
+    std::vector<std::string> mask_boxes_;
 };
 
 /// The flags that say how a trajectory is read. `--trajectory` itself belongs to the verb.

@@ -58,6 +58,7 @@ json to_json(const RayTally& tally) {
              {"front", tally.share(tally.front)},
              {"behind", tally.share(tally.behind)},
              {"extra_rays", tally.extra}};
+    if (tally.dropped > 0) row["dropped"] = tally.share(tally.dropped);
     put(row, "", tally.range, tally);
     put(row, "normal_", tally.normal, tally);
     if (tally.intensity.count() > 0) row["intensity"] = to_json(tally.intensity);
@@ -163,6 +164,9 @@ std::string ray_report_text(const compare::RayComparison& comparison, const sim:
             text += formatted(" %.3f", i.simulated_quantile(share));
         text += "\n";
     }
+    if (all.dropped > 0)
+        text += formatted("the model of the sensor loses %.2f %% of the real returns\n",
+                          100 * all.share(all.dropped));
     if (all.empty > 0)
         text += format_count(all.empty) + " rays did not come back; " + format_count(all.extra) +
                 " of them return in simulation" +

@@ -104,10 +104,13 @@ std::unique_ptr<PointFile> with_adjusted_poses(std::unique_ptr<PointFile> file, 
                                                const std::string& file_name) {
     Trajectory own_poses;
     if (options.adjustment->given.empty()) {
-        if (!options.world_from_sensor || !options.scan_time_s)
+        if (options.sweep)
+            own_poses = Trajectory(options.sweep->poses, file_name);
+        else if (options.world_from_sensor && options.scan_time_s)
+            own_poses = Trajectory({{*options.scan_time_s, *options.world_from_sensor}}, file_name);
+        else
             throw InputError(file_name +
                              ": --adjusted needs the poses as they were given; --trajectory says them");
-        own_poses = Trajectory({{*options.scan_time_s, *options.world_from_sensor}}, file_name);
     }
     return std::make_unique<AdjustedFile>(std::move(file), options.adjustment, std::move(own_poses));
 }

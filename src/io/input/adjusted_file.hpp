@@ -28,7 +28,7 @@ std::shared_ptr<const Adjustment> read_adjustment(const std::filesystem::path& g
 
 /// The points of a file where the adjusted trajectory puts them: each is moved by adjusted(t) · given(t)⁻¹ at
 /// its own time t, and so is the place of its sensor. `options.adjustment` says how; where it has no given
-/// trajectory, the scan's own pose in `options` is it. Points without a time, or with one that the
+/// trajectory, the poses of the sweep in `options` are it. Points without a time, or with one that the
 /// trajectories do not cover, stay where they are; their sensor becomes unknown, so that whoever counts
 /// points without a sensor counts them. Throws InputError when nobody says where the points were seen from.
 std::unique_ptr<PointFile> with_adjusted_poses(std::unique_ptr<PointFile> file, const ReadOptions& options,

@@ -3,13 +3,13 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "core/text.hpp"
-#include "io/input/kitti_sequence.hpp"
 #include "io/input/open_point_file.hpp"
 
 #include <algorithm>
 #include <array>
 #include <glob.h>
 #include <map>
+#include <set>
 
 namespace citysplat {
 
@@ -28,13 +28,15 @@ bool is_point_file(const fs::path& path) {
 
 class Expander {
   public:
+    explicit Expander(const io::DriveOptions& drives) : options_(drives) {}
+
     void add(const std::string& argument, const fs::path& base, int depth) {
         if (argument.starts_with('@')) return add_list(resolve(argument.substr(1), base), depth);
         const fs::path path = resolve(argument, base);
         std::error_code error;
         const auto status = fs::status(path, error);
         if (fs::is_directory(status)) return add_folder(path);
-        if (fs::exists(status)) return insert({path, {}, {}, {}});
+        if (fs::exists(status)) return add_file(path);
         if (argument.find_first_of("*?[") != std::string::npos) return add_pattern(path);
         throw IoError("cannot open " + path.string() + ": No such file or directory");
     }
@@ -83,37 +85,49 @@ class Expander {
             if (fs::is_directory(path))
                 add_folder(path);
             else
-                insert({path, {}, {}, {}});
+                add_file(path);
         }
     }
 
     void add_folder(const fs::path& folder) {
-        if (io::KittiSequence::is_at(folder)) return add_kitti_sequence(folder);
+        if (io::is_drive(folder, options_)) return add_drive(folder);
         const std::size_t before = found_.size();
         for (auto at = fs::recursive_directory_iterator(folder); at != fs::recursive_directory_iterator();
              ++at) {
             const bool hidden = at->path().filename().string().starts_with('.');
             if (hidden && at->is_directory()) at.disable_recursion_pending();
-            if (!hidden && at->is_regular_file() && is_point_file(at->path()))
-                insert({at->path(), {}, {}, {}});
+            if (!hidden && at->is_regular_file() && is_point_file(at->path())) insert({at->path()});
         }
         if (found_.size() == before)
             throw InputError(
                 folder.string() +
-                ": no point files in this folder (.las, .laz, .ply, .pcd, .xyz, .pts, .asc, or a "
-                "KITTI sequence: velodyne/*.bin with poses.txt)");
+                ": no point files in this folder (.las, .laz, .ply, .pcd, .xyz, .pts, .asc), and it is not a "
+                "drive of KITTI or nuScenes (docs/inputs.md)");
     }
 
-    void add_kitti_sequence(const fs::path& folder) {
-        const io::KittiSequence sequence(folder);
-        const auto paths = sequence.scans();
-        if (paths.empty()) throw InputError(folder.string() + "/velodyne: no .bin scans");
-        for (const auto& path : paths) {
-            const io::KittiScan scan = sequence.scan(path);
-            insert({path, scan.labels, scan.pose.world_from_body, scan.pose.time_s});
-        }
+    /// A file that was named: as a scan, when it is one of a drive.
+    void add_file(const fs::path& path) {
+        const auto folder = io::drive_folder_of(path, options_);
+        if (!folder) return insert({path});
+        const auto drive = drive_at(*folder);
+        if (const io::DriveScan* scan = drive->find(path)) return insert({path, scan->labels, drive, scan});
+        insert({path});
     }
 
+    void add_drive(const fs::path& folder) {
+        const auto drive = drive_at(folder);
+        for (const io::DriveScan& scan : drive->scans) insert({scan.path, scan.labels, drive, &scan});
+    }
+
+    std::shared_ptr<const io::Drive> drive_at(const fs::path& folder) {
+        auto& drive = drives_[fs::canonical(folder).string()];
+        if (!drive)
+            drive = std::make_shared<const io::Drive>(io::read_drive(folder, options_, open_scan_of_drive));
+        return drive;
+    }
+
+    const io::DriveOptions& options_;
+    std::map<std::string, std::shared_ptr<const io::Drive>> drives_;  ///< by canonical path
     std::map<std::string, InputSource> found_;  ///< by canonical path: sorted, each once
 };
 
@@ -140,33 +154,51 @@ void attach_labels(std::vector<InputSource>& sources, const fs::path& labels) {
 
 }  // namespace
 
-std::unique_ptr<PointFile> InputSource::open(ReadOptions options) const {
+ReadOptions InputSource::read_options(ReadOptions options) const {
     if (!labels.empty()) options.labels = labels;
-    if (world_from_sensor) options.world_from_sensor = world_from_sensor;
-    if (scan_time_s) options.scan_time_s = scan_time_s;
-    return open_point_file(path, options);
+    if (scan) {
+        options.sweep = scan->sweep;
+        options.mask.own_car = drive->own_car;
+    }
+    return options;
 }
 
-std::vector<InputSource> expand_inputs(std::span<const std::string> arguments, const fs::path& labels) {
-    Expander expander;
+std::unique_ptr<PointFile> InputSource::open(const ReadOptions& options) const {
+    return open_point_file(path, read_options(options));
+}
+
+std::vector<InputSource> expand_inputs(std::span<const std::string> arguments, const fs::path& labels,
+                                       const io::DriveOptions& drives) {
+    Expander expander(drives);
     for (const auto& argument : arguments) expander.add(argument, {}, 0);
     std::vector<InputSource> sources = expander.take();
     if (!labels.empty()) attach_labels(sources, labels);
     return sources;
 }
 
+std::vector<std::shared_ptr<const io::Drive>> drives_of(std::span<const InputSource> sources) {
+    std::vector<std::shared_ptr<const io::Drive>> drives;
+    for (const InputSource& source : sources)
+        if (source.drive && std::find(drives.begin(), drives.end(), source.drive) == drives.end())
+            drives.push_back(source.drive);
+    return drives;
+}
+
 std::optional<std::string> missing_labels(std::span<const InputSource> sources) {
+    std::set<const io::Drive*> labelled;
+    for (const auto& source : sources)
+        if (source.drive && std::any_of(source.drive->scans.begin(), source.drive->scans.end(),
+                                        [](const io::DriveScan& scan) { return !scan.labels.empty(); }))
+            labelled.insert(source.drive.get());
     std::size_t missing = 0;
     const InputSource* first = nullptr;
     for (const auto& source : sources) {
-        const fs::path labels = source.path.parent_path().parent_path() / "labels";
-        if (!source.world_from_sensor || !source.labels.empty() || !fs::is_directory(labels)) continue;
+        if (!labelled.contains(source.drive.get()) || !source.labels.empty()) continue;
         if (missing++ == 0) first = &source;
     }
     if (!first) return std::nullopt;
     return std::to_string(missing) + " of " + std::to_string(sources.size()) +
-           " clouds have no label file, though their KITTI sequence has labels; the first is " +
-           first->path.string();
+           " clouds have no label file, though their drive has labels; the first is " + first->path.string();
 }
 
 }  // namespace citysplat

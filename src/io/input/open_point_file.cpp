@@ -3,9 +3,10 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "core/text.hpp"
+#include "io/drive/drive.hpp"
+#include "io/drive/sweep_file.hpp"
 #include "io/input/adjusted_file.hpp"
 #include "io/input/converted_file.hpp"
-#include "io/input/kitti_sequence.hpp"
 #include "io/las/las_file.hpp"
 #include "io/points/kitti_scan.hpp"
 #include "io/points/pcd_file.hpp"
@@ -39,11 +40,13 @@ std::unique_ptr<PointFile> open_by_content(File file, const ReadOptions& options
     if (named({".ply"}))
         throw InputError(name + ": byte 0: not a PLY file; expected \"ply\" on a line of its own");
     if (named({".pcd"})) return open_pcd(std::move(file), options);
+    if (name.ends_with(".pcd.bin")) return open_nuscenes_scan(std::move(file), options);
     if (named({".bin"})) return open_kitti_scan(std::move(file), options);
     if (named({".xyz", ".txt", ".csv", ".pts", ".asc", ".xyzi"}))
         return open_text_points(std::move(file), options);
     throw InputError(name +
-                     ": not a known point file; LAS, LAZ, PLY, PCD, KITTI .bin and text (.xyz, .txt, .csv, "
+                     ": not a known point file; LAS, LAZ, PLY, PCD, .bin of KITTI and nuScenes, and text "
+                     "(.xyz, .txt, .csv, "
                      ".pts, .asc) are read");
 }
 
@@ -52,15 +55,28 @@ std::unique_ptr<PointFile> open_by_content(File file, const ReadOptions& options
 std::unique_ptr<PointFile> open_point_file(const std::filesystem::path& path, const ReadOptions& options) {
     ReadOptions how = options;
     if (!options.to_crs.empty()) how.units = ReadOptions::Units::as_is;
-    if (const auto folder = options.world_from_sensor ? std::nullopt : io::KittiSequence::folder_of(path)) {
-        const io::KittiScan scan = io::KittiSequence(*folder).scan(path);
-        how.world_from_sensor = scan.pose.world_from_body;
-        how.scan_time_s = scan.pose.time_s;
-        if (how.labels.empty()) how.labels = scan.labels;
+    const bool placed = options.sweep || options.world_from_sensor;
+    if (const auto folder = placed ? std::nullopt : io::drive_folder_of(path)) {
+        io::DriveOptions drive_options;
+        drive_options.own_car = false;
+        const io::Drive drive = io::read_drive(*folder, drive_options, open_scan_of_drive);
+        if (const io::DriveScan* scan = drive.find(path)) {
+            how.sweep = scan->sweep;
+            if (how.labels.empty()) how.labels = scan->labels;
+        }
     }
-    auto file = io::at_pose(open_by_content(File(path, File::Mode::read), how), how);
+    auto file = open_by_content(File(path, File::Mode::read), how);
+    if (how.sweep)
+        file = io::in_the_world(std::move(file), how, path.string());
+    else if (how.world_from_sensor)
+        file = io::at_pose(std::move(file), how);
+    if (!how.sweep && !how.mask.empty()) file = io::without_masked(std::move(file), how.mask, path.string());
     if (!options.to_crs.empty()) file = io::in_other_crs(std::move(file), options, path.string());
     return how.adjustment ? io::with_adjusted_poses(std::move(file), how, path.string()) : std::move(file);
+}
+
+std::unique_ptr<PointFile> open_scan_of_drive(const std::filesystem::path& path) {
+    return open_by_content(File(path, File::Mode::read), {});
 }
 
 }  // namespace citysplat

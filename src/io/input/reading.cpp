@@ -4,6 +4,7 @@
 #include "core/printable.hpp"
 #include "io/input/adjusted_file.hpp"
 #include "io/input/open_point_file.hpp"
+#include "io/input/sweep_words.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -14,11 +15,6 @@ namespace citysplat::io {
 namespace {
 
 using nlohmann::json;
-
-json to_json(const Pose& pose) {
-    const auto& [t, q] = pose;
-    return json::array({t.x, t.y, t.z, q.x, q.y, q.z, q.w});
-}
 
 Pose pose_from(const json& a) { return {{a.at(0), a.at(1), a.at(2)}, {a.at(3), a.at(4), a.at(5), a.at(6)}}; }
 
@@ -128,6 +124,8 @@ ReadOptions to_read_options(const json& j) {
         o.intensity_range = {j["intensity_range"].at(0), j["intensity_range"].at(1)};
     o.text_columns = j.value("columns", "");
     o.labels = get_path(j, "labels");
+    if (j.contains("sweep")) o.sweep = sweep_from(j["sweep"]);
+    if (j.contains("mask")) o.mask = mask_from(j["mask"]);
     if (j.contains("world_from_sensor")) o.world_from_sensor = pose_from(j["world_from_sensor"]);
     if (j.contains("scan_time_s")) o.scan_time_s = j["scan_time_s"].get<double>();
     return o;
@@ -180,8 +178,9 @@ std::string reading_of(const InputSource& source, const ReadOptions& options,
         put_file(j, "labels", std::filesystem::absolute(source.labels),
                  hash_file(source.labels, CancelToken()));
     }
-    if (source.world_from_sensor) j["world_from_sensor"] = to_json(*source.world_from_sensor);
-    if (source.scan_time_s) j["scan_time_s"] = *source.scan_time_s;
+    const ReadOptions own = source.read_options(options);
+    if (own.sweep) j["sweep"] = to_words(*own.sweep);
+    if (json mask = to_words(own.mask); !mask.empty()) j["mask"] = std::move(mask);
     if (options.adjustment) put_adjustment(j, *options.adjustment);
     if (json t = to_json(trajectory); !t.empty()) j["trajectory"] = std::move(t);
     return j.empty() ? std::string() : dumped(j);

@@ -93,6 +93,7 @@ LasExtraField LasRecordDecoder::find_extra(const LasHeader& h,
 
 void LasRecordDecoder::begin(PointBatch& out, std::size_t n) const {
     out.no_return = out.damaged = 0;
+    out.masked = {};
     out.empty_rays.clear();
     out.beam.clear();
     out.first_bad_label.reset();

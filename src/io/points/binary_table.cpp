@@ -11,7 +11,6 @@ namespace citysplat::io {
 
 namespace {
 
-constexpr std::uint64_t kBlockRecords = 1 << 16;
 constexpr std::size_t kReadBytes = std::size_t{256} << 10;
 
 class BinaryTableFile : public PointFile {

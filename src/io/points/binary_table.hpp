@@ -15,6 +15,9 @@ struct BinaryTable {
     bool big_endian = false;
 };
 
+/// Points of a block; the last one may have fewer.
+inline constexpr std::uint64_t kBlockRecords = 1 << 16;
+
 /// Decides the scale of intensity and refuses data of the other byte order, by the first records.
 void inspect_first_records(const File& file, const BinaryTable& table, TableDecoder& decoder);
 

@@ -39,32 +39,50 @@ class PosedScan : public PointFile {
     PointFileInfo info_;
 };
 
-}  // namespace
+/// Records of float32 columns and nothing else.
+struct FloatRecords {
+    std::vector<std::string> columns;
+    const char* kind;
+    const char* format;
+};
 
-std::unique_ptr<PointFile> open_kitti_scan(File file, const ReadOptions& options) {
-    constexpr std::size_t kStride = 16;
+std::unique_ptr<PointFile> open_floats(File file, const ReadOptions& options, const FloatRecords& records) {
+    const std::size_t stride = 4 * records.columns.size();
     const std::string name = file.path().string();
     const std::uint64_t size = file.size();
-    if (size % kStride != 0 && !options.salvage)
-        throw InputError(name + ": " + std::to_string(size) +
-                         " bytes are not a whole number of KITTI points of 16 bytes; --salvage reads the " +
-                         std::to_string(size / kStride) + " whole ones");
-    const BinaryTable table{0, size / kStride, kStride, false};
-    TableDecoder decoder({{"x", Scalar::f32, 0},
-                          {"y", Scalar::f32, 4},
-                          {"z", Scalar::f32, 8},
-                          {"reflectance", Scalar::f32, 12}},
-                         name, options);
+    if (size % stride != 0 && !options.salvage)
+        throw InputError(name + ": " + std::to_string(size) + " bytes are not a whole number of " +
+                         records.kind + " points of " + std::to_string(stride) +
+                         " bytes; --salvage reads the " + std::to_string(size / stride) + " whole ones");
+    const BinaryTable table{0, size / stride, stride, false};
+    std::vector<Column> columns;
+    for (const std::string& column : records.columns)
+        columns.push_back({column, Scalar::f32, 4 * columns.size()});
+    TableDecoder decoder(std::move(columns), name, options);
     decoder.use_labels(table.records);
     inspect_first_records(file, table, decoder);
     PointFileInfo info;
-    info.format = "KITTI scan (float32 x, y, z, reflectance)";
+    info.format = records.format;
     info.points = table.records;
-    info.points_lost = size % kStride != 0;
-    if (!options.world_from_sensor)
+    info.points_lost = size % stride != 0;
+    if (!options.sweep && !options.world_from_sensor)
         info.notes.push_back("coordinates are relative to the sensor; poses place them in the world");
     decoder.describe(info);
     return make_binary_table_file(std::move(file), table, std::move(decoder), std::move(info));
+}
+
+}  // namespace
+
+std::unique_ptr<PointFile> open_kitti_scan(File file, const ReadOptions& options) {
+    return open_floats(std::move(file), options,
+                       {{"x", "y", "z", "reflectance"}, "KITTI", "KITTI scan (float32 x, y, z, reflectance)"});
+}
+
+std::unique_ptr<PointFile> open_nuscenes_scan(File file, const ReadOptions& options) {
+    return open_floats(std::move(file), options,
+                       {{"x", "y", "z", "intensity", "ring"},
+                        "nuScenes",
+                        "nuScenes sweep (float32 x, y, z, intensity, ring)"});
 }
 
 std::unique_ptr<PointFile> at_pose(std::unique_ptr<PointFile> scan, const ReadOptions& options) {

@@ -192,6 +192,7 @@ void TableDecoder::choose_intensity_range(std::span<const double> sample) {
 
 void TableDecoder::begin(PointBatch& out, std::size_t n) const {
     out.no_return = out.damaged = 0;
+    out.masked = {};
     out.empty_rays.clear();
     out.first_bad_label.reset();
     for (auto* column : {&out.x, &out.y, &out.z}) column->resize(n);

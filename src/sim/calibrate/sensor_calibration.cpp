@@ -22,10 +22,10 @@ const SpinningHead& head_of(const Sensor& sensor) {
                       "\" is not of kind \"spinning\"; calibrate its ranges with a table of known distances");
 }
 
-template <class Value>
-toml::array list_of(const std::vector<Value>& values, double step) {
+/// Rounded to 1 / `per_unit`; without −0.
+toml::array list_of(const std::vector<double>& values, double per_unit) {
     toml::array list;
-    for (const Value& v : values) list.push_back(std::round(v / step) * step);
+    for (const double v : values) list.push_back(std::round(v * per_unit) / per_unit + 0.0);
     return list;
 }
 
@@ -43,9 +43,9 @@ void put_beams(toml::table& root, const BeamCalibration::Result& found) {
         azimuth.push_back(beam.azimuth_rad * exact::kDegreesPerRad);
         time.push_back(beam.time_s * 1e6);
     }
-    beams.insert_or_assign("elevation_deg", list_of(elevation, 1e-5));
-    if (found.azimuths) beams.insert_or_assign("azimuth_deg", list_of(azimuth, 1e-5));
-    if (found.times) beams.insert_or_assign("time_us", list_of(time, 1e-3));
+    beams.insert_or_assign("elevation_deg", list_of(elevation, 1e5));
+    if (found.azimuths) beams.insert_or_assign("azimuth_deg", list_of(azimuth, 1e5));
+    if (found.times) beams.insert_or_assign("time_us", list_of(time, 1e3));
 }
 
 toml::array coefficients(const Quadratic& q) { return toml::array{q.a, q.b, q.c}; }
@@ -96,7 +96,7 @@ std::string calibrated_text(std::string_view text, std::string_view origin, cons
         toml::table& intensity = table_at(root, "intensity");
         intensity.insert_or_assign("incidence_power", found.intensity->law.incidence_power);
         intensity.insert_or_assign("range_power", found.intensity->law.range_power);
-        table_at(root, "beams").insert_or_assign("gain", list_of(found.intensity->gain, 1e-4));
+        table_at(root, "beams").insert_or_assign("gain", list_of(found.intensity->gain, 1e4));
     }
     std::ostringstream out;
     out << root << "\n";

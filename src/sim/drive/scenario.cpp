@@ -40,12 +40,13 @@ ScenarioSensor read_sensor(Section& s, const std::filesystem::path& directory, s
     result.run.seed = seed;
     result.run.stream = stream;
     result.run.noise = s.flag("noise", true);
-    result.run.hits = static_cast<std::uint32_t>(s.whole("hits", 1, trace::kMaxHits, 1.0));
-    result.run.gap_m = static_cast<float>(s.number("gap_m", ranges::kGap_m, 0.1));
+    result.run.hits = static_cast<std::uint32_t>(s.whole("hits", 1, trace::kMaxHits, double{kUsualHits}));
+    result.run.gap_m = static_cast<float>(s.number("gap_m", ranges::kGap_m, double{kUsualGap_m}));
     result.schedule.rate_hz = s.number("rate_hz", ranges::kScanRate_hz, 0.0);
     result.output.format = s.text("format", "kitti");
     result.output.frame = s.text("frame", "auto");
     result.output.keep_all = s.flag("keep_misses", false);
+    result.output.recorded = s.flag("recorded", false);
     result.output.accumulate = s.flag("accumulate", false);
     result.output.scans = s.flag("scans", true);
     s.finish();

@@ -239,13 +239,17 @@ void Simulation::mark_missing(Group& group, std::span<const std::uint32_t> tiles
     if (tiles.empty()) return;
     for_each_batch(group, batch_rays(group), [&](std::size_t s, std::size_t first, std::size_t count) {
         RayBatch& batch = batches_.local();
-        batch.generate(group.rays[s].view(), first, count);
+        const ScanView view = group.rays[s].view();
+        batch.generate(view, first, count);
+        // So far behind a return a hit may still have been part of it.
+        const double depth_m = (view.model.depth - 1) * static_cast<double>(view.model.gap_m);
         for (std::size_t i = 0; i < count; ++i) {
             Return& r = group.scans[s].returns[batch.firings()[i].ray];
+            const double reach_m = static_cast<double>(r.range_m) + depth_m;
             for (const std::uint32_t tile : tiles) {
                 const TileEntry& e = city_.source().tiles()[tile];
                 const double entry = trace::entry_distance(batch.rays()[i], {e.min, e.max});
-                if (entry >= 0 && (r.status == RayStatus::none || entry < static_cast<double>(r.range_m)))
+                if (entry >= 0 && (r.status == RayStatus::none || entry < reach_m))
                     r.status = RayStatus::missing;
             }
         }

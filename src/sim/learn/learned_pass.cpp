@@ -14,8 +14,8 @@ namespace {
 constexpr std::uint32_t kBlockRays = 256;
 
 /// Uniform numbers are told apart by their upper bits where a bound of the quantile is enough.
-constexpr std::size_t kQuantileBins = 1024;
-/// Wider than all rounding in the quantile and the mix.
+constexpr std::size_t kQuantileBins = 256;
+/// Wider than all rounding in the quantile, the table and the mix.
 constexpr double kQuantileMargin = 1e-5;
 
 /// Row order instead of beam order.
@@ -69,8 +69,8 @@ LearnedPass::LearnedPass(const SensorModel& model, const Sensor& sensor, std::st
     }
     least_quantile_.push_back(-10);
     for (std::size_t bin = 1; bin < kQuantileBins; ++bin)
-        least_quantile_.push_back(normal_quantile(static_cast<double>(bin) / kQuantileBins) -
-                                  kQuantileMargin);
+        least_quantile_.push_back(
+            static_cast<float>(normal_quantile(static_cast<double>(bin) / kQuantileBins) - kQuantileMargin));
 }
 
 LearnedView LearnedPass::view(const Return* returns, const NoiseKeys& keys) const {
@@ -121,9 +121,9 @@ void LearnedPass::fill(const Block& block, std::span<const Return> returns, Pass
 }
 
 /// Most rays are kept, and for most of those a bound of the noise says so.
-bool LearnedPass::certainly_kept(float score, const NoiseDraws& draws) const {
+inline bool LearnedPass::certainly_kept(float score, const NoiseDraws& draws) const {
     const auto least = [this](double u) {
-        return least_quantile_[static_cast<std::size_t>(u * kQuantileBins)];
+        return static_cast<double>(least_quantile_[static_cast<std::uint32_t>(u * kQuantileBins)]);
     };
     return mix_.scan * least(draws.scan) + mix_.place * least(draws.place) + mix_.ray * least(draws.ray) >
            static_cast<double>(score);

@@ -47,7 +47,7 @@ class LearnedPass {
     std::uint32_t columns_per_block_;
     std::size_t block_rays_;                           ///< a multiple of kLaneMultiple
     std::vector<float> drop_lanes_, intensity_lanes_;  ///< the biases of a block: 16 arrays over its rays
-    std::vector<double> least_quantile_;               ///< by the upper bits of a uniform number
+    std::vector<float> least_quantile_;                ///< by the upper bits of a uniform number
 };
 
 }  // namespace citysplat::sim::learn

@@ -54,8 +54,11 @@ struct LearnedView {
 
 /// A uniform number of the voxel of `position`.
 CITYSPLAT_HD inline double voxel_uniform(std::uint64_t key, Vec3d position, double per_metre) {
+    // Rounding down without a call of the C library.
     const auto cell = [per_metre](double v) {
-        return static_cast<std::uint64_t>(static_cast<std::int64_t>(std::floor(v * per_metre)));
+        const double scaled = v * per_metre;
+        const auto whole = static_cast<std::int64_t>(scaled);
+        return static_cast<std::uint64_t>(whole - (scaled < static_cast<double>(whole) ? 1 : 0));
     };
     const std::uint64_t word = cell(position.x) * 0x9e3779b97f4a7c15ull +
                                cell(position.y) * 0xc2b2ae3d27d4eb4full +

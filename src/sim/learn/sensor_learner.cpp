@@ -58,6 +58,11 @@ class Learner {
     void learn_drop(SensorModel& model);
     void learn_intensity(SensorModel& model);
     std::vector<std::uint32_t> matched(std::size_t begin, std::size_t end) const;
+    struct IntensityErrors {
+        double corrected = 0, recorded = 0;
+    };
+    IntensityErrors judge_intensity(const std::vector<std::uint32_t>& chosen, const std::vector<float>& gain,
+                                    const std::vector<float>& corrections) const;
     float recorded(std::size_t ray) const { return rays_.features[ray][kIntensity]; }
 
     const LearningSet& set_;
@@ -218,21 +223,34 @@ void Learner::learn_intensity(SensorModel& model) {
     result.net = learn("learn intensity", chosen, target, Loss::square);
 
     const std::vector<float> corrections = outputs_of(result.net, x_, rays_.beam);
+    // What was recorded may be what the sensor sees; then there is nothing to correct.
+    const auto taught = judge_intensity(chosen, result.gain, corrections);
+    auto [corrected, before] =
+        judge_intensity(matched(split_.judge_begin, rays_.size()), result.gain, corrections);
+    if (taught.corrected >= taught.recorded) {
+        model.intensity.reset();
+        corrected = before;
+    }
+    model.metrics.intensity_rmse = corrected;
+    model.metrics.recorded_rmse = before;
+}
+
+Learner::IntensityErrors Learner::judge_intensity(const std::vector<std::uint32_t>& chosen,
+                                                  const std::vector<float>& gain,
+                                                  const std::vector<float>& corrections) const {
+    if (chosen.empty()) return {};
     double squares = 0, recorded_squares = 0;
-    const std::vector<std::uint32_t> judging = matched(split_.judge_begin, rays_.size());
-    for (const std::uint32_t i : judging) {
+    for (const std::uint32_t i : chosen) {
         const auto recorded_value = static_cast<std::uint16_t>(recorded(i) * 65535.0f + 0.5f);
-        const float value =
-            kIntensityScale * static_cast<float>(corrected_intensity(
-                                  recorded_value, result.gain[rays_.beam[i]], corrections[i]));
+        const float value = kIntensityScale * static_cast<float>(corrected_intensity(
+                                                  recorded_value, gain[rays_.beam[i]], corrections[i]));
         const auto error = static_cast<double>(value - rays_.real_intensity[i]),
                    before = static_cast<double>(recorded(i) - rays_.real_intensity[i]);
         squares += error * error;
         recorded_squares += before * before;
     }
-    if (judging.empty()) return;
-    model.metrics.intensity_rmse = std::sqrt(squares / static_cast<double>(judging.size()));
-    model.metrics.recorded_rmse = std::sqrt(recorded_squares / static_cast<double>(judging.size()));
+    const double n = static_cast<double>(chosen.size());
+    return {std::sqrt(squares / n), std::sqrt(recorded_squares / n)};
 }
 
 SensorModel Learner::run(const Sensor& sensor) {

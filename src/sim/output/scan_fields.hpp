@@ -48,4 +48,14 @@ inline constexpr auto kReturnFields = io::field_table<ReturnPoint>(
     io::FieldOf{"status", "", "0 none 1 return 2 dropped 3 lost",
                 [](const ReturnPoint& p) { return p.r.status; }});
 
+/// How the surface was recorded when the city was made, on request (CloudLayout::recorded): what networks of
+/// one's own can learn from.
+inline constexpr auto kRecordedFields =
+    io::field_table<ReturnPoint>(io::FieldOf{"recorded_intensity", "", "of the splat's points",
+                                             [](const ReturnPoint& p) { return p.r.recorded_intensity; }},
+                                 io::FieldOf{"recorded_range", "m", "mean; 255: not known",
+                                             [](const ReturnPoint& p) { return p.r.recorded_range_m; }},
+                                 io::FieldOf{"recorded_incidence", "", "254: 90 degrees; 255: unknown",
+                                             [](const ReturnPoint& p) { return p.r.recorded_incidence; }});
+
 }  // namespace citysplat::sim

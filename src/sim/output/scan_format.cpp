@@ -94,13 +94,29 @@ class FormatOf final : public ScanFormat {
     const ReturnLanes lanes_ = return_lanes();
 };
 
+/// What LAS has no places for.
+std::vector<Field> fields_of(const CloudLayout& layout) {
+    constexpr auto kAlways = kReturnFields.fields();
+    constexpr auto kRecorded = kRecordedFields.fields();
+    std::vector<Field> fields(kAlways.begin(), kAlways.end());
+    if (layout.recorded) fields.insert(fields.end(), kRecorded.begin(), kRecorded.end());
+    return fields;
+}
+
+constexpr std::size_t kMostFieldBytes = kReturnFields.kBytes + kRecordedFields.kBytes;
+
+void put_fields(std::byte*& at, const ReturnPoint& p, const CloudLayout& layout) {
+    kReturnFields.put(at, p);
+    if (layout.recorded) kRecordedFields.put(at, p);
+}
+
 struct LasRecord {
     static constexpr Needs kNeeds = Needs::all;
     static constexpr std::string_view kExtension = ".las";
-    static constexpr std::size_t kMostBytes = io::kLasPointBytes + kReturnFields.kBytes;
+    static constexpr std::size_t kMostBytes = io::kLasPointBytes + kMostFieldBytes;
     static std::string header(const CloudLayout& layout, const CloudSummary& summary) {
-        static constexpr auto kFields = kReturnFields.fields();
-        return io::las_header({kFields, {layout.offset_m}, layout.crs, "simulation"}, summary);
+        const std::vector<Field> fields = fields_of(layout);
+        return io::las_header({fields, {layout.offset_m}, layout.crs, "simulation"}, summary);
     }
     static Vec3d put(std::byte*& at, const ReturnPoint& p, const CloudLayout& layout) {
         const io::LasGrid grid{layout.offset_m};
@@ -111,7 +127,7 @@ struct LasRecord {
         point.source = p.r.beam;
         point.gps_time = p.gps_time();
         io::put_las_point(at, point);
-        kReturnFields.put(at, p);
+        put_fields(at, p, layout);
         return grid.metres(point.place);
     }
 };
@@ -119,17 +135,17 @@ struct LasRecord {
 /// What PLY and PCD share.
 struct TableRecord {
     static constexpr Needs kNeeds = Needs::all;
-    static constexpr std::size_t kMostBytes = kPlaceFields.kBytes + kReturnFields.kBytes;
-    static std::vector<Field> fields() {
+    static constexpr std::size_t kMostBytes = kPlaceFields.kBytes + kMostFieldBytes;
+    static std::vector<Field> fields(const CloudLayout& layout) {
         constexpr auto kPlace = kPlaceFields.fields();
-        constexpr auto kRest = kReturnFields.fields();
         std::vector<Field> all(kPlace.begin(), kPlace.end());
-        all.insert(all.end(), kRest.begin(), kRest.end());
+        const std::vector<Field> rest = fields_of(layout);
+        all.insert(all.end(), rest.begin(), rest.end());
         return all;
     }
-    static Vec3d put(std::byte*& at, const ReturnPoint& p, const CloudLayout&) {
+    static Vec3d put(std::byte*& at, const ReturnPoint& p, const CloudLayout& layout) {
         kPlaceFields.put(at, p);
-        kReturnFields.put(at, p);
+        put_fields(at, p, layout);
         return p.position;
     }
 };
@@ -139,14 +155,14 @@ struct PlyRecord : TableRecord {
     static std::string header(const CloudLayout& layout, const CloudSummary& summary) {
         const std::string comment =
             std::string("citysplat scan, ") + (layout.sensor_frame ? "sensor" : "world") + " frame";
-        return io::ply_header(fields(), summary.points, std::span(&comment, 1));
+        return io::ply_header(fields(layout), summary.points, std::span(&comment, 1));
     }
 };
 
 struct PcdRecord : TableRecord {
     static constexpr std::string_view kExtension = ".pcd";
-    static std::string header(const CloudLayout&, const CloudSummary& summary) {
-        return io::pcd_header(fields(), summary.points);
+    static std::string header(const CloudLayout& layout, const CloudSummary& summary) {
+        return io::pcd_header(fields(layout), summary.points);
     }
 };
 

@@ -15,6 +15,7 @@ namespace citysplat::sim {
 struct CloudLayout {
     bool sensor_frame = false;  ///< coordinates in the sensor's frame when the scan began, else world
     bool keep_all = false;      ///< rays without return too, with their status
+    bool recorded = false;      ///< kRecordedFields too, in LAS, PLY and PCD
     Vec3d offset_m{0, 0, 0};    ///< LAS: added to stored coordinates
     std::string crs;            ///< WKT, where the format can say it
 };

@@ -61,6 +61,7 @@ ScanWriter::ScanWriter(const ScanWriterOptions& options)
       run_(options.directory, manifest_of(options), options.overwrite),
       queue_({.threads = writer_threads()}) {
     layout_.keep_all = options.keep_all;
+    layout_.recorded = options.recorded;
     layout_.crs = options.crs;
     layout_.sensor_frame =
         options.frame == "sensor" ||
@@ -129,6 +130,7 @@ void ScanWriter::conclude(const Scan& scan) {
     if (!cloud_layout_) {
         cloud_layout_.emplace();
         cloud_layout_->keep_all = options_.keep_all;
+        cloud_layout_->recorded = options_.recorded;
         cloud_layout_->crs = options_.crs;
         cloud_layout_->offset_m = whole_metres(scan.world_from_sensor.translation);
         cloud_->writer().text(cloud_format_->header(*cloud_layout_, cloud_summary_));

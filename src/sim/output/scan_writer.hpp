@@ -20,6 +20,7 @@ struct ScanWriterOptions {
     std::string format = "kitti";  ///< las, laz (with LASlib), ply, pcd, kitti or xyz
     std::string frame = "auto";    ///< world, sensor; auto: sensor for kitti and pcd, world for the others
     bool keep_all = false;         ///< rays without return too
+    bool recorded = false;         ///< how surfaces were recorded, too: kRecordedFields
     bool scans = true;             ///< one file per scan
     bool accumulate = false;       ///< all returns in one file, world frame
     std::string crs;

@@ -73,6 +73,14 @@ LessonMaker::LessonMaker(const Sensor& sensor, const BeamTable& found)
       max_range_m_(static_cast<float>(sensor.max_range_m)),
       beam_of_(match_beams(sensor, found)) {}
 
+std::optional<std::uint32_t> LessonMaker::place_of(const RecordedRay& ray) const {
+    if (ray.beam >= beam_of_.size()) return std::nullopt;
+    const std::uint32_t beam = beam_of_[ray.beam];
+    const auto column = grid_.column_at(beam, ray.azimuth_rad);
+    if (!column) return std::nullopt;
+    return *column * grid_.beams() + beam;
+}
+
 learn::LearningScan LessonMaker::lesson(const RecordedScan& scan, std::span<const Return> simulated) const {
     learn::LearningScan lesson;
     lesson.time_s = scan.rays.empty() ? 0 : scan.rays[0].time_s;
@@ -81,18 +89,14 @@ learn::LearningScan LessonMaker::lesson(const RecordedScan& scan, std::span<cons
     std::vector<bool> known(grid_.rays());
     for (std::size_t i = 0; i < scan.rays.size(); ++i) {
         const RecordedRay& real = scan.rays[i];
-        if (real.beam >= beam_of_.size()) continue;
-        const std::uint32_t beam = beam_of_[real.beam];
-        const auto column = grid_.column_at(beam, real.azimuth_rad);
-        if (!column) continue;
-        const std::uint32_t ray = *column * grid_.beams() + beam;
-        if (known[ray]) continue;
-        known[ray] = true;
-        Return& r = lesson.simulated[ray];
+        const auto ray = place_of(real);
+        if (!ray || known[*ray]) continue;
+        known[*ray] = true;
+        Return& r = lesson.simulated[*ray];
         r = simulated[i];
-        r.beam = static_cast<std::uint16_t>(beam);
-        if (r.range_m < min_range_m_ || r.range_m > max_range_m_) r.status = RayStatus::none;
-        lesson.observed[ray] = {
+        r.beam = static_cast<std::uint16_t>(*ray % grid_.beams());
+        if (!reaches(r.range_m)) r.status = RayStatus::none;
+        lesson.observed[*ray] = {
             real.is_empty() ? learn::Answer::empty : learn::Answer::returned,
             static_cast<float>(real.range_m),
             scan.has_intensity ? static_cast<float>(real.intensity) * learn::kIntensityScale : -1.0f};

@@ -5,6 +5,7 @@
 #include "sim/recorded/beams.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,10 @@ class LessonMaker {
     /// as none. Of several rays in one place of the image the first is taken; a place without ray shows its
     /// neighbours what the ray beside it met, and teaches nothing itself.
     learn::LearningScan lesson(const RecordedScan& scan, std::span<const Return> simulated) const;
+    /// Where the image has a ray. Nothing when the sensor does not fire there.
+    std::optional<std::uint32_t> place_of(const RecordedRay& ray) const;
+    /// Whether the sensor would report a return at that range.
+    bool reaches(float range_m) const { return range_m >= min_range_m_ && range_m <= max_range_m_; }
 
     const learn::ScanGrid& grid() const { return grid_; }
 

@@ -68,7 +68,7 @@ RecordedDrive::RecordedDrive(std::vector<InputSource> sources, ReadOptions readi
     : sources_(std::move(sources)), reading_(std::move(reading)), trajectory_(std::move(trajectory)) {}
 
 std::optional<Pose> RecordedDrive::pose_at(const InputSource& source, double time_s) const {
-    return source.world_from_sensor ? source.world_from_sensor : trajectory_.at(time_s);
+    return source.drive ? source.sensor_at(time_s) : trajectory_.at(time_s);
 }
 
 RecordedScan RecordedDrive::rays_of(const InputSource& source, const PointBatch& batch) const {

@@ -9,6 +9,10 @@
 
 namespace citysplat::sim {
 
+/// Hits that make a return unless something else is asked for, and the greatest distance between them.
+inline constexpr std::uint32_t kUsualHits = 5;
+inline constexpr float kUsualGap_m = 0.3f;
+
 /// A sensor on a vehicle on a trajectory: everything that decides what its scans contain, besides the city.
 struct SensorRun {
     Sensor sensor;
@@ -16,8 +20,9 @@ struct SensorRun {
     std::uint64_t seed = 1;
     std::uint64_t stream = 0;  ///< tells the sensors of one scenario apart in the random numbers
     bool noise = true;         ///< error model and drop model
-    std::uint32_t hits = 1;    ///< D of AdaSplats §6.3.4; 1: the closest hit
-    float gap_m = 0.1f;        ///< greatest distance between consecutive hits of one surface
+    /// D of AdaSplats §6.3.4; 1: the closest hit, which lies in front of a noisy surface.
+    std::uint32_t hits = kUsualHits;
+    float gap_m = kUsualGap_m;  ///< greatest distance between consecutive hits of one surface
 };
 
 /// One scan of a run: its poses, and the view of it that rays and returns are made from.

@@ -58,8 +58,9 @@ struct SeededSplat {
     std::uint32_t seed;
     Splat splat;
     Vec3f normal;
-    std::uint16_t fitted_radius;  ///< of the disc through its points; the splat's own may be larger
-    bool oriented;                ///< the normal points to a known sensor position
+    /// Of the disc through its points, and what the splat has at least: its own radius is the larger one.
+    std::uint16_t fitted_radius, least_radius;
+    bool oriented;  ///< the normal points to a known sensor position
 };
 
 struct Generation {
@@ -70,8 +71,8 @@ struct Generation {
 /// The disc that a point of the second generation stands for.
 struct FirstDisc {
     Vec3f normal;
-    std::uint16_t radius;
-    bool oriented;  ///< as in SeededSplat
+    std::uint16_t radius, least_radius;  ///< the fitted one; the rest as in SeededSplat
+    bool oriented;
 };
 
 struct GenerationTask {

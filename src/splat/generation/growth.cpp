@@ -11,10 +11,6 @@ namespace {
 
 std::int32_t nearest(double v) { return static_cast<std::int32_t>(v < 0 ? v - 0.5 : v + 0.5); }
 
-std::uint16_t rounded_radius(double steps) {
-    return static_cast<std::uint16_t>(std::min(steps + 0.5, 65535.0));
-}
-
 }  // namespace
 
 Grower::Grower(const GrowthInput& input)
@@ -194,12 +190,6 @@ Grower::Disc Grower::sparse_disc(std::uint32_t seed, double grown, Vec3d& normal
     return {{0, 0, 0}, radius, radius};
 }
 
-/// The least that a return of this range stands for.
-double Grower::range_radius(std::uint32_t seed) const {
-    return std::min(settings_.radius_of_range * cloud_.attributes[seed].range,
-                    settings_.range_radius_limit_steps);
-}
-
 /// Whether the sensor that saw the seed is behind the disc: the centre is not where the seed was.
 bool Grower::is_behind(std::uint32_t seed, Vec3d centre, Vec3d normal) const {
     constexpr double kStep = static_cast<double>(kLatticePerMetre) / TilePoint::kSensorStepsPerMetre;
@@ -231,7 +221,8 @@ Growth Grower::grow_members(std::uint32_t seed, const Neighbours& n, PointList& 
     const std::int32_t least = discs_.empty() ? settings_.params.least_points[group_of(seed)] : 1;
     Vec3d normal = vec_cast<double>(surface_.normal[seed]);
     Disc disc = fit_disc(seed, normal, sums);
-    if (sums.moments.count < least) {
+    const bool few = sums.moments.count < least;
+    if (few) {
         Growth::Fate fate = fate_of_few(seed, n);
         if (fate == Growth::Fate::splat) {
             disc = sparse_disc(seed, disc.grown, normal);
@@ -247,8 +238,9 @@ Growth Grower::grow_members(std::uint32_t seed, const Neighbours& n, PointList& 
     s.seed = seed;
     s.normal = vec_cast<float>(normal);
     s.oriented = surface_.brief[seed].oriented();
-    s.fitted_radius = rounded_radius(disc.radius);
-    s.splat.radius = rounded_radius(std::max(disc.radius, range_radius(seed)));
+    s.fitted_radius = static_cast<std::uint16_t>(std::min(disc.radius + 0.5, 65535.0));
+    s.least_radius = few ? 0 : surface_.least_radius[seed];
+    s.splat.radius = std::max(s.fitted_radius, s.least_radius);
     if (s.fitted_radius == 0) return {Growth::Fate::none, {}};
     s.splat.x = cloud_.x[seed] + nearest(disc.centre.x);
     s.splat.y = cloud_.y[seed] + nearest(disc.centre.y);

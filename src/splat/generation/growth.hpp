@@ -70,7 +70,6 @@ class Grower {
     void find_nearest(std::uint32_t seed, const Neighbours& n, std::size_t most);
     Growth::Fate grow_at_crease(std::uint32_t seed, const Neighbours& n, PointList& members, Vec3d& normal,
                                 Disc& disc);
-    double range_radius(std::uint32_t seed) const;
     bool is_behind(std::uint32_t seed, Vec3d centre, Vec3d normal) const;
     double extent_of(std::uint32_t point) const {
         return discs_.empty() ? 0.0 : static_cast<double>(discs_[cloud_.rank[point]].radius);

@@ -46,14 +46,15 @@ SplatCentres::SplatCentres(const Generation& generation, const PointCloud& cloud
         TilePoint centre{cloud.x[s.seed], cloud.y[s.seed], cloud.z[s.seed], s.splat.label,     a.intensity, 0,
                          a.sensor_dx,     a.sensor_dy,     a.sensor_dz,     TilePoint::kNoSlot};
         move(centre, s.splat.x, s.splat.y, s.splat.z);
-        centres_.push_back({centre, s.normal, s.splat.group, s.oriented, s.fitted_radius});
+        centres_.push_back({centre, s.normal, s.splat.group, s.oriented, s.fitted_radius, s.least_radius});
     }
     make_unique(centres_);
 }
 
 void SplatCentres::make_unique(std::vector<Centre>& centres) {
     const auto all_of = [](const Centre& c) {
-        return std::tie(c.point, c.group, c.normal.x, c.normal.y, c.normal.z, c.oriented, c.radius);
+        return std::tie(c.point, c.group, c.normal.x, c.normal.y, c.normal.z, c.oriented, c.radius,
+                        c.least_radius);
     };
     if (centres.empty()) return;
     // By x first, as points are ordered: digits of a number are sorted faster than centres are compared.
@@ -73,9 +74,12 @@ void SplatCentres::make_unique(std::vector<Centre>& centres) {
     };
     std::vector<Centre> unique;
     unique.reserve(centres.size());
-    for (const KeyedIndex& e : order)
-        if (unique.empty() || !same_place(unique.back().point, centres[e.index].point))
-            unique.push_back(centres[e.index]);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        constexpr std::size_t kAhead = 16;
+        if (i + kAhead < order.size()) prefetch(&centres[order[i + kAhead].index]);
+        const Centre& c = centres[order[i].index];
+        if (unique.empty() || !same_place(unique.back().point, c.point)) unique.push_back(c);
+    }
     centres = std::move(unique);
 }
 
@@ -189,7 +193,7 @@ ResampledPoints SplatCentres::resample(const LatticeBox& complete, double mean_d
     for (const Centre& c : all) {
         result.points.push_back(c.point);
         result.groups.push_back(c.group);
-        result.discs.push_back({c.normal, c.radius, c.oriented});
+        result.discs.push_back({c.normal, c.radius, c.least_radius, c.oriented});
     }
     return result;
 }

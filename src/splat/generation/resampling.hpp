@@ -35,7 +35,7 @@ class SplatCentres {
         Vec3f normal;
         SplatGroup group;
         bool oriented;
-        std::uint16_t radius;
+        std::uint16_t radius, least_radius;  ///< as in FirstDisc
     };
     struct Neighbour {
         std::uint32_t distance2, centre;

@@ -167,7 +167,8 @@ void Selection::grow_chunk(Worker& w, std::size_t begin, std::size_t end) {
     const std::span<const std::uint32_t> points(alive_.data() + begin, end - begin);
     {
         const StageTimes::Timer timer(settings_.times, Stage::growth_search);
-        find_neighbours(index_, {points, surface_.reach_class, settings_.reaches}, w.lists, w.scratch);
+        find_neighbours(index_, {points, surface_.reach_class, settings_.reaches, surface_.reach2}, w.lists,
+                        w.scratch);
     }
     const StageTimes::Timer timer(settings_.times, Stage::growth);
     Grower grower({cloud_, surface_, edge_, settings_, observe_, discs_, lanes_});

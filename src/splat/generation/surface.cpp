@@ -54,6 +54,16 @@ Oriented orient(const PlaneFit& fit, const PointAttributes& a) {
     return {down ? -n : n, false};
 }
 
+/// SplatParams::range_radius. Where scans lie on top of one another a return stands for less: for its share
+/// of the area of the neighbourhood.
+std::uint16_t least_radius(const PointAttributes& a, const Moments& m, const GenerationSettings& settings) {
+    const double share = settings.params.range_radius_spacing *
+                         std::sqrt(static_cast<double>(m.reach2) / static_cast<double>(m.count));
+    const double radius =
+        std::min({settings.radius_of_range * a.range, settings.range_radius_limit_steps, share});
+    return static_cast<std::uint16_t>(std::min(radius + 0.5, 65535.0));
+}
+
 std::uint16_t kind_of(const PointCloud& cloud, std::size_t i, Method method) {
     switch (method) {
         case Method::basic:
@@ -151,6 +161,8 @@ Surface find_surface(const SurfaceTask& task, const CancelToken& cancel) {
     const bool by_shape = method == Method::descriptors, second = !task.discs.empty();
     Surface surface;
     surface.brief.resize(n), surface.normal.resize(n), surface.reach_class.resize(n);
+    if (!by_shape) surface.reach2.resize(n);
+    surface.least_radius.resize(n);
     // Groups by label choose the neighbourhood; groups by shape come out of the plain one.
     for (std::size_t i = 0; i < n; ++i)
         surface.reach_class[i] =
@@ -167,10 +179,15 @@ Surface find_surface(const SurfaceTask& task, const CancelToken& cancel) {
         }
         const StageTimes::Timer timer(settings.times, Stage::planes);
         fit_planes(w.moments, w.fits);
+        for (std::size_t i = begin; i < end; ++i)
+            surface.least_radius[i] = second
+                                          ? task.discs[cloud.rank[i]].least_radius
+                                          : least_radius(cloud.attributes[i], w.moments[i - begin], settings);
         if (!second && settings.params.sparse_reach_m > 0) widen_sparse(begin, task, surface, w);
         for (std::size_t i = begin; i < end; ++i) {
             const PlaneFit& fit = w.fits[i - begin];
             const bool known = task.edge.encloses(cloud.x[i], cloud.y[i], w.moments[i - begin].reach2);
+            if (!by_shape) surface.reach2[i] = w.moments[i - begin].reach2;
             if (by_shape && !second) cloud.group[i] = shape_group(fit);
             const double noise = settings.lateral_noise_steps[static_cast<std::size_t>(cloud.group[i])];
             const PointAttributes& a = cloud.attributes[i];

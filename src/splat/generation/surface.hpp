@@ -52,7 +52,9 @@ static_assert(sizeof(SurfaceBrief) == 8);
 struct Surface {
     std::vector<SurfaceBrief> brief;
     std::vector<Vec3f> normal;
-    std::vector<std::uint8_t> reach_class;  ///< neighbourhood that the point's splat grows in
+    std::vector<std::uint16_t> least_radius;  ///< of a splat that grows here, in steps
+    std::vector<std::uint8_t> reach_class;    ///< neighbourhood that the point's splat grows in
+    std::vector<std::uint32_t> reach2;        ///< how far it reaches; empty where shapes chose it afterwards
 };
 
 /// The normal of the plane that predicts the ranges of a neighbourhood best. Ranges are noisy, directions

@@ -33,6 +33,7 @@ SplatParams SplatParams::of(Method method) {
     if (method == Method::descriptors) {
         p.sparse_points = {12, 12, 12, 12};
         p.sparse_neighbours = 200;  // several scan lines
+        p.range_radius_spacing = 1;
         p.group_factor[0] = p.group_factor[1] = 1.5;
         p.resample_group[2] = true;  // a scan line on a wall is linear, too
     }

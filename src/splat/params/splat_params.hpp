@@ -65,9 +65,12 @@ struct SplatParams {
     double seed_inside = 0.8;
     /// A return stands for the part of the surface up to half-way to the next one: the radius is at least
     /// this share of the sensor's angular step (Calibration::angular_step_rad) times the range of the seed,
-    /// up to a limit. It changes the radius alone: which splats there are is decided without it.
+    /// up to a limit. Where scans lie on top of one another a return stands for less: for its share of the
+    /// neighbourhood's area, here the radius of that share times a factor. It changes the radius alone: which
+    /// splats there are is decided without it. Small discs of few points stay small.
     double range_radius = 1.0 / 3;
     double range_radius_limit_m = 0.15;
+    double range_radius_spacing = 0.35;
     /// A crease is where a ball holds two surfaces: the plane of all its points is neither, and growth ends
     /// at once. There the plane comes from this many nearest points of the same class (0: no such splats),
     /// with this noise across the rays as in `lateral_noise`. The disc is small.
@@ -107,6 +110,7 @@ struct SplatParams {
         visit("seed_inside", p.seed_inside, 0, 1);
         visit("range_radius", p.range_radius, 0, 2);
         visit("range_radius_limit_m", p.range_radius_limit_m, 0.01, 1);
+        visit("range_radius_spacing", p.range_radius_spacing, 0, 10);
         visit("crease_points", p.crease_points, 0, 20);
         visit("crease_noise", p.crease_noise, 0.01, 10);
         visit("crease_radius_m", p.crease_radius_m, 0.01, 1);

@@ -61,6 +61,9 @@ struct QueryBatch {
     std::span<const std::uint32_t> points;
     std::span<const std::uint8_t> reach_class;
     std::span<const Reach> reaches;
+    /// Moments::reach2 of point i, when an earlier search found it; may be empty. Saves the search for it;
+    /// another number costs time and changes nothing.
+    std::span<const std::uint32_t> reach2{};
 };
 
 /// The neighbours of one query, unordered: which, how far, and where from the query (whole numbers of steps).

@@ -69,6 +69,7 @@ struct Query {
     std::uint32_t point;  ///< in the index
     QueryPlace place;
     const Reach& reach;
+    std::uint32_t expected2;  ///< QueryBatch::reach2; 0: unknown
 };
 
 /// What a query found; false when the candidates do not reach far enough to tell.
@@ -81,7 +82,10 @@ HWY_INLINE bool select(const Query& query, float gathered2, float& last_distance
     const auto capped = [&](float limit2) {
         return limit2 >= static_cast<float>(most2) ? most2 : static_cast<std::int32_t>(limit2);
     };
-    std::int32_t limit2 = last_distance2 > 0 ? capped(last_distance2 * 1.35f + 1.0f) : most2;
+    std::int32_t limit2 = query.expected2 > 0
+                              ? static_cast<std::int32_t>(std::min<std::int64_t>(query.expected2, most2))
+                          : last_distance2 > 0 ? capped(last_distance2 * 1.35f + 1.0f)
+                                               : most2;
     for (;;) {
         const std::int32_t n = Places::template filter<kWithPoints>(q, limit2, b);
         if (n >= reach.k || limit2 == ball2) {
@@ -119,7 +123,7 @@ struct MomentsSink {
 
     template <class Places>
     HWY_INLINE void found(const Query& query, const Cut& cut, const Buffers& b) {
-        const auto& [slot, point, q, reach] = query;
+        const auto& [slot, point, q, reach, expected2] = query;
         Moments m{};
         Places::sum(b, cut.within2, m);
         if (cut.ties > 0) add_ties(settle_ties<Places>(index, q, cut, b), point, m);
@@ -145,7 +149,7 @@ struct ListsSink {
 
     template <class Places>
     HWY_INLINE void found(const Query& query, const Cut& cut, const Buffers& b) {
-        const auto& [slot, point, q, reach] = query;
+        const auto& [slot, point, q, reach, expected2] = query;
         const std::size_t begin = used;
         make_room(used + b.survivors + static_cast<std::size_t>(cut.ties) + 2 * kGroup);
         used += Places::list(b, cut.within2, at(used));
@@ -198,10 +202,18 @@ class Search {
         float too_much2;  ///< known to deliver too many candidates; 0: any number is taken
     };
 
-    float wanted_radius2(std::uint8_t reach_class, float more) const {
+    std::uint32_t expected2(std::uint32_t point) const {
+        return batch_.reach2.empty() ? 0 : batch_.reach2[point];
+    }
+
+    /// How far to gather for a point: just as far as is known, or `more` than the last group needed.
+    float wanted_radius2(std::uint32_t point, float more) const {
+        const auto with_slack = [](float r2) { return r2 * (1.0f + 0x1.0p-18f) + 2.0f; };
+        const std::uint8_t reach_class = batch_.reach_class[point];
         const auto r = static_cast<float>(batch_.reaches[reach_class].radius);
-        const float ball2 = r * r * (1.0f + 0x1.0p-18f) + 2.0f;
-        return std::min(ball2, b_.group_distance2[reach_class] * more + 2.0f);
+        const std::uint32_t known2 = expected2(point);
+        return std::min(with_slack(r * r), known2 > 0 ? with_slack(static_cast<float>(known2))
+                                                      : b_.group_distance2[reach_class] * more + 2.0f);
     }
 
     /// Lists the leaves around the next queries, as many as share a list of bearable length; returns where
@@ -213,7 +225,7 @@ class Search {
             float radius2 = 0;
             for (std::size_t i = first; i < end; ++i) {
                 box.add(index_, batch_.points[i]);
-                radius2 = std::max(radius2, wanted_radius2(batch_.reach_class[batch_.points[i]], 1.6f));
+                radius2 = std::max(radius2, wanted_radius2(batch_.points[i], 1.6f));
             }
             listed2_ = 0;
             if (box.extent() <= kWideBox && list_leaves(index_, box, radius2, b_)) listed2_ = radius2;
@@ -226,9 +238,9 @@ class Search {
         float radius2 = 0;
         unsigned classes = 0;
         for (std::size_t i = 0; i < n; ++i) {
-            const std::uint8_t c = batch_.reach_class[batch_.points[first + i]];
-            classes |= 1u << c;
-            radius2 = std::max(radius2, wanted_radius2(c, 1.25f));
+            const std::uint32_t point = batch_.points[first + i];
+            classes |= 1u << batch_.reach_class[point];
+            radius2 = std::max(radius2, wanted_radius2(point, 1.25f));
         }
         for (std::size_t c = 0; c < Buffers::kMaxClasses; ++c)
             if (classes >> c & 1u) b_.group_distance2[c] = 0;
@@ -276,7 +288,8 @@ class Search {
                 slot,
                 p,
                 {index_.x()[p] - box.min_x, index_.y()[p] - box.min_y, index_.z()[p] - box.min_z},
-                batch_.reaches[c]};
+                batch_.reaches[c],
+                expected2(p)};
             float& last2 = b_.last_distance2[c];
             Cut cut;
             if (select<Places, Sink::kWithPoints>(query, w.radius2, last2, b_, cut)) {

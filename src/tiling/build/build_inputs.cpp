@@ -223,6 +223,7 @@ class InputResolver {
     void report(const Queued& queued) {
         ++report_.inputs_read;
         report_.spilled_bytes += queued.result.spilled_bytes;
+        for (std::size_t i = 0; i < report_.masked.size(); ++i) report_.masked[i] += queued.result.masked[i];
         const PointCounts& counts = queued.result.source.row.counts;
         if (queued.trajectory && counts.without_sensor > 0)
             warn_of_times(queued.row, *queued.trajectory, *queued.input.file, counts);

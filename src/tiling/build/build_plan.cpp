@@ -61,7 +61,8 @@ class Planner {
         if (found != before_.end() && !in_.all_because) {
             bool keep = true;
             for (const ProductRow* tile : found->second)
-                keep = keep && !change_reaches(in_.grid.core(tile->tile).widened(tile->halo_steps));
+                keep = keep && !change_reaches(
+                                   in_.grid.core(tile->tile).widened(tile->halo_steps + in_.margin_steps));
             // Points may have come to a part of the base tile that had none.
             keep = keep && !change_reaches(in_.grid.core(base));
             if (keep) {

@@ -37,6 +37,7 @@ struct PlanInput {
     std::set<Sector> changed;                       ///< sectors whose points differ from `before`
     std::vector<ProductRow> before;
     std::optional<Reason> all_because;  ///< set: every tile is planned
+    std::int64_t margin_steps = 0;      ///< a tile depends on points so much beyond its halo
 };
 
 /// Decides from counts and hashes alone, without reading points, which tiles may be dirty, and where tiles

@@ -7,6 +7,8 @@
 #include "tiling/build/build_plan.hpp"
 #include "tiling/build/shards.hpp"
 #include "tiling/build/tile_run.hpp"
+#include "tiling/carve/carved_points.hpp"
+#include "tiling/carve/free_space.hpp"
 #include "tiling/store/city_lock.hpp"
 #include "tiling/store/generation_record.hpp"
 
@@ -63,16 +65,14 @@ class Builder {
         open_catalog();
         prepare();
         if (options_.dry_run) return dry_run();
-        const CityPoints& points = *points_;
         std::map<Hash128, ProductRow> memo;
         if (!plan_.planned.empty())
             for (ProductRow& product : catalog_->products()) memo.emplace(product.key, std::move(product));
         const auto begin = Clock::now();
-        std::vector<ProductRow> tiles =
-            make_tiles(plan_.planned, points, memo, [this](std::span<ProductRow> batch) {
-                store_.flush();
-                catalog_->add_products(batch);
-            });
+        std::vector<ProductRow> tiles = make_tiles(plan_.planned, memo, [this](std::span<ProductRow> batch) {
+            store_.flush();
+            catalog_->add_products(batch);
+        });
         tiles.insert(tiles.end(), plan_.reused.begin(), plan_.reused.end());
         report_.tiles_s = seconds_since(begin);
         if (report_.failures.empty()) publish(tiles);
@@ -87,12 +87,13 @@ class Builder {
         catalog_.reset();
         const auto begin = Clock::now();
         const std::vector<ProductRow> tiles =
-            make_tiles(part, *points_, memo_of(part), [this](std::span<ProductRow>) { store_.flush(); });
+            make_tiles(part, memo_of(part), [this](std::span<ProductRow>) { store_.flush(); });
         report_.tiles_s = seconds_since(begin);
         report_.tiles_total = tiles.size();
         for (const ProductRow& tile : tiles) {
             report_.splats += tile.splats;
             report_.digest += tile.digest;
+            report_.removed += tile.removed;
         }
         if (report_.failures.empty()) leave_share(store_, staged, *options_.shard, tiles);
         return std::move(report_);
@@ -234,6 +235,9 @@ class Builder {
         }
         processor_.set_calibration(next_.calibration);
         next_.parameters_key = processor_.parameters_key();
+        if (options_.carve)
+            next_.parameters_key =
+                Hasher().text("carved").number(FreeSpace::kVersion).hash(next_.parameters_key).finish();
         report_.calibration = next_.calibration;
     }
 
@@ -247,12 +251,14 @@ class Builder {
                         .most_tile_points = options_.most_tile_points,
                         .changed = {},
                         .before = {},
-                        .all_because = Reason::new_tile};
+                        .all_because = Reason::new_tile,
+                        .margin_steps = options_.carve ? FreeSpace::kMarginSteps : 0};
         if (latest_) {
             input.all_because = why_all();
             if (input.all_because != Reason::split) input.before = catalog_->tiles(latest_->id);
             const auto before = sources_of(*catalog_, catalog_->inputs(latest_->id));
-            input.changed = changed_sectors(content_hashes(before), content_hashes(points_->sources()));
+            const auto hashes = options_.carve ? content_and_ray_hashes : content_hashes;
+            input.changed = changed_sectors(hashes(before), hashes(points_->sources()));
         }
         return make_plan(input);
     }
@@ -280,9 +286,11 @@ class Builder {
         return std::move(report_);
     }
 
-    std::vector<ProductRow> make_tiles(std::span<const PlannedTile> planned, const CityPoints& points,
+    std::vector<ProductRow> make_tiles(std::span<const PlannedTile> planned,
                                        const std::map<Hash128, ProductRow>& memo,
                                        const TileRun::Commit& commit) {
+        const CarvedPoints carved(*points_, cancel_);
+        const RegionReader& points = options_.carve ? static_cast<const RegionReader&>(carved) : *points_;
         const TileMaker maker({*grid_, points, processor_, store_, cancel_, memo});
         return TileRun(maker, processor_, options_, commit, report_).run(planned, cancel_, progress_);
     }
@@ -322,6 +330,7 @@ class Builder {
         for (const ProductRow& tile : tiles) {
             next_.splats += tile.splats;
             next_.digest += tile.digest;
+            report_.removed += tile.removed;
         }
         next_.tiles = tiles.size();
         next_.created_s = static_cast<std::int64_t>(std::time(nullptr));

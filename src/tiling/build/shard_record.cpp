@@ -6,8 +6,8 @@ namespace citysplat::tiling {
 
 namespace {
 
-/// Of shares; a plan has the version of the records of generations.
-constexpr std::uint32_t kShareVersion = 1;
+/// Of shares, since records of generations have version 3; a plan has their version.
+constexpr std::uint32_t kShareVersion = 2;
 
 RecordReader open(const ObjectStore& store, const Hash128& object, ObjectKind kind, std::uint32_t version) {
     const char* what = kind == ObjectKind::plan ? "the plan of a sharded build" : "the share of a shard";
@@ -39,7 +39,7 @@ Hash128 write_share(ObjectStore& store, const ShareRecord& share) {
     out.put(share.plan).put(share.shard);
     out.put(static_cast<std::uint64_t>(share.done.size()));
     for (const TileKey& tile : share.done) out.put(tile);
-    put_products(out, share.made);
+    put_products(out, share.made, kRecordVersion);
     return out.write(store);
 }
 
@@ -49,7 +49,7 @@ ShareRecord read_share(const ObjectStore& store, const Hash128& object) {
     in.get(share.plan).get(share.shard);
     share.done.resize(in.count(sizeof(TileKey)));
     for (TileKey& tile : share.done) in.get(tile);
-    share.made = get_products(in);
+    share.made = get_products(in, in.version() == kShareVersion ? kRecordVersion : 1);
     return share;
 }
 

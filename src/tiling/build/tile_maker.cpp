@@ -21,6 +21,7 @@ Hash128 tile_key_hash(const TileKey& tile, const Region& region, const Hash128& 
     add_box(hasher, region.covered);
     hasher.number(region.frame.x_m).number(region.frame.y_m).number(region.frame.z_m);
     hasher.number(static_cast<std::uint64_t>(region.points.size()));
+    if (region.removed > 0) hasher.number(region.removed);
     return hasher.bytes(std::as_bytes(std::span(region.points))).finish();
 }
 
@@ -75,7 +76,8 @@ ProductRow TileMaker::write(const TileKey& tile, const Keyed& keyed, std::int64_
                        .splats = splats.size(),
                        .halo_steps = halo_steps,
                        .digest = {},
-                       .box = {}};
+                       .box = {},
+                       .removed = keyed.region.removed};
     if (splats.empty()) return product;
     product.digest = splats.digest();
     product.box = box_of(splats);
@@ -96,7 +98,7 @@ MadeTile TileMaker::make(const PlannedTile& tile, MemoryScheduler::Grant& grant)
     made.reason = tile.reason;
     std::int64_t halo = tile.previous ? tile.previous->halo_steps : usual_halo;
     Keyed keyed = read(tile.key, halo);
-    if (keyed.core_points == 0) return made;
+    if (keyed.core_points == 0 && keyed.region.removed == 0) return made;
     if (tile.previous && (tile.reason == Reason::new_tile))
         made.reason = keyed.core == tile.previous->core ? Reason::changed_halo : Reason::changed_core;
     if (halo != usual_halo && !find(tile.key, keyed)) keyed = read(tile.key, halo = usual_halo);

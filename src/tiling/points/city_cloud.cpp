@@ -12,11 +12,12 @@ std::vector<CitySource> sources_of(const CityPaths& paths, std::int64_t generati
     return tiling::sources_of(catalog, catalog.inputs(generation));
 }
 
-/// A block is a square of 16 m: a crowded sector may hold more than fits into memory several times.
+/// A block is a square, usually of 16 m: a crowded sector may hold more than fits into memory several times.
 class CityCloud final : public PointFile {
   public:
-    explicit CityCloud(const std::filesystem::path& city)
-        : reader_(city),
+    CityCloud(const std::filesystem::path& city, CloudPart part)
+        : part_(std::move(part)),
+          reader_(city),
           store_(CityPaths(city)),
           points_(store_, sources_of(store_.paths(), reader_.generation().id)) {
         for (const Sector& sector : points_.occupied_sectors()) add_blocks(sector.box());
@@ -30,7 +31,7 @@ class CityCloud final : public PointFile {
     std::size_t block_count() const override { return blocks_.size(); }
 
     void read_block(std::size_t index, PointBatch& out) const override {
-        const Region region = points_.read(blocks_.at(index), 0);
+        const Region region = part_.read(points_, blocks_.at(index));
         const LatticePoint origin = region.frame.origin();
         out.clear();
         out.reserve(region.points.size());
@@ -45,12 +46,13 @@ class CityCloud final : public PointFile {
 
   private:
     void add_blocks(const LatticeBox& sector) {
-        constexpr std::int64_t kSide = 4 * kCellSteps;
-        for (std::int64_t x = sector.min_x; x < sector.max_x; x += kSide)
-            for (std::int64_t y = sector.min_y; y < sector.max_y; y += kSide)
-                blocks_.push_back({x, y, x + kSide, y + kSide});
+        const std::int64_t side = part_.side_cells * kCellSteps;
+        for (std::int64_t x = sector.min_x; x < sector.max_x; x += side)
+            for (std::int64_t y = sector.min_y; y < sector.max_y; y += side)
+                blocks_.push_back({x, y, x + side, y + side});
     }
 
+    CloudPart part_;
     CityReader reader_;  ///< pins the generation
     ObjectStore store_;
     CityPoints points_;
@@ -61,7 +63,14 @@ class CityCloud final : public PointFile {
 }  // namespace
 
 std::unique_ptr<PointFile> open_city_cloud(const std::filesystem::path& city) {
-    return std::make_unique<CityCloud>(city);
+    const auto all = [](const CityPoints& points, const LatticeBox& square) {
+        return points.read(square, 0);
+    };
+    return open_city_cloud(city, {all, 4});
+}
+
+std::unique_ptr<PointFile> open_city_cloud(const std::filesystem::path& city, CloudPart part) {
+    return std::make_unique<CityCloud>(city, std::move(part));
 }
 
 }  // namespace citysplat::tiling

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "tiling/points/canonical_order.hpp"
+#include "tiling/points/ray.hpp"
 
 #include <algorithm>
 #include <bitset>
@@ -37,6 +38,8 @@ void for_neighbourhood(const Sector& sector, const Visit& visit) {
     for (std::int32_t x = sector.x - 1; x <= sector.x + 1; ++x)
         for (std::int32_t y = sector.y - 1; y <= sector.y + 1; ++y) visit(Sector{x, y});
 }
+
+std::int64_t to_whole_metres(std::int64_t steps) { return floor_div(steps, kLatticePerMetre); }
 
 /// Height of the frame: below the median of the core's points, which no outlier moves. Depends on the core
 /// alone, not on the halo.
@@ -100,6 +103,24 @@ std::map<Sector, Hash128> content_hashes(const std::vector<CitySource>& sources)
     return hashes;
 }
 
+std::map<Sector, Hash128> content_and_ray_hashes(const std::vector<CitySource>& sources) {
+    const std::map<Sector, Hash128> contents = content_hashes(sources);
+    std::map<Sector, SectorBox> reaches;
+    for (const CitySource& source : sources)
+        for (const SegmentRow& segment : source.segments)
+            reaches[{segment.sector_x, segment.sector_y}].add(segment.reach);
+    std::map<Sector, Hasher> hashers;
+    for (const auto& [sector, hash] : contents) hashers[sector].hash(hash);
+    for (const auto& [from, reach] : reaches)
+        for (std::int32_t x = reach.min_x; x <= reach.max_x; ++x)
+            for (auto to = hashers.lower_bound({x, reach.min_y});
+                 to != hashers.end() && to->first <= Sector{x, reach.max_y}; ++to)
+                to->second.number(from.x).number(from.y).hash(contents.at(from));
+    std::map<Sector, Hash128> hashes;
+    for (auto& [sector, hasher] : hashers) hashes.emplace_hint(hashes.end(), sector, hasher.finish());
+    return hashes;
+}
+
 CityPoints::CityPoints(const ObjectStore& store, std::vector<CitySource> sources)
     : sources_(std::move(sources)),
       // The other half is for objects that are being written.
@@ -121,8 +142,13 @@ CityPoints::CityPoints(const ObjectStore& store, std::vector<CitySource> sources
         return a.sector != b.sector ? a.sector < b.sector : a.segment.hash < b.segment.hash;
     });
     quarantine_far_outliers();
-    for (const Part& part : parts_)
-        if (sectors_.empty() || sectors_.back() != part.sector) sectors_.push_back(part.sector);
+    for (const Part& part : parts_) {
+        if (sectors_.empty() || sectors_.back() != part.sector) {
+            sectors_.push_back(part.sector);
+            reaches_.emplace_back();
+        }
+        reaches_.back().add(part.segment.reach);
+    }
 }
 
 void CityPoints::quarantine_far_outliers() {
@@ -235,11 +261,10 @@ std::vector<int> CityPoints::occupied_cells(const Sector& sector) const {
 }
 
 Region CityPoints::read(const LatticeBox& core, std::int64_t halo_steps) const {
-    Region region{
-        .frame = {floor_div(core.min_x, kLatticePerMetre), floor_div(core.min_y, kLatticePerMetre), 0},
-        .core = core,
-        .covered = core.widened(halo_steps),
-        .points = {}};
+    Region region{.frame = {to_whole_metres(core.min_x), to_whole_metres(core.min_y), 0},
+                  .core = core,
+                  .covered = core.widened(halo_steps),
+                  .points = {}};
     const LatticeBox& box = region.covered;
     std::vector<PartCells> parts;
     std::uint64_t at_most = 0;
@@ -269,10 +294,45 @@ Region CityPoints::read(const LatticeBox& core, std::int64_t halo_steps) const {
     return region;
 }
 
+void CityPoints::visit_rays(const LatticeBox& box, const VisitPoints& visit) const {
+    const SectorBox wanted = sectors_of(box);
+    for (std::size_t s = 0; s < sectors_.size(); ++s) {
+        if (!reaches_[s].intersects(wanted)) continue;
+        const Sector sector = sectors_[s];
+        const auto tables = tables_of(sector);
+        const std::span<const Part> of_sector = parts_of(sector);
+        std::vector<PartCells> parts;
+        for (std::size_t i = 0; i < of_sector.size(); ++i)  // parts with the same points follow each other
+            if (i == 0 || of_sector[i].segment.hash != of_sector[i - 1].segment.hash)
+                parts.push_back({&of_sector[i], (*tables)[i]});
+        Region column{.frame = {to_whole_metres(sector.origin_x()), to_whole_metres(sector.origin_y()), 0},
+                      .core = sector.box(),
+                      .covered = sector.box(),
+                      .points = {}};
+        for (int c = 0; c < kCellsPerSide; ++c) {
+            column.points.clear();
+            const std::size_t with_points = decode_column(parts, c, column.covered, column);
+            std::erase_if(column.points, [&](const TilePoint& p) { return !is_witness(p, sector); });
+            // The points of one part are different as they are, and rays have no order.
+            if (with_points > 1) sort_column(column.points, 0, c << kCellShift);
+            if (!column.points.empty()) visit(sector, column.points);
+        }
+    }
+}
+
 void CityPoints::read_column(std::span<const PartCells> parts, int column, const LatticeBox& box,
                              Region& region) const {
-    const LatticePoint origin = region.frame.origin();
     const std::size_t begin = region.points.size();
+    if (decode_column(parts, column, box, region) == 0) return;
+    const std::int64_t x_min =
+        parts.front().part->sector.origin_x() + column * kCellSteps - region.frame.origin().x;
+    sort_column(region.points, begin, static_cast<std::int32_t>(x_min));
+}
+
+std::size_t CityPoints::decode_column(std::span<const PartCells> parts, int column, const LatticeBox& box,
+                                      Region& region) const {
+    const LatticePoint origin = region.frame.origin();
+    std::size_t with_points = 0;
     std::vector<std::byte> bytes;
     for (const auto& [part, cells] : parts) {
         const Sector sector = part->sector;
@@ -280,6 +340,7 @@ void CityPoints::read_column(std::span<const PartCells> parts, int column, const
         auto cell = std::find_if(cells.begin(), cells.end(), in_column);
         const auto last = std::find_if_not(cell, cells.end(), in_column);
         if (cell == last) continue;
+        ++with_points;
         const std::uint64_t offset = cell->offset;
         bytes.resize((last - 1)->offset + (last - 1)->bytes - offset);
         archives_.open(sources_[part->source].row.object)->read_at(offset, bytes);
@@ -302,9 +363,7 @@ void CityPoints::read_column(std::span<const PartCells> parts, int column, const
                                 region.points.end());
         }
     }
-    if (region.points.size() == begin) return;
-    const std::int64_t x_min = parts.front().part->sector.origin_x() + column * kCellSteps - origin.x;
-    sort_column(region.points, begin, static_cast<std::int32_t>(x_min));
+    return with_points;
 }
 
 }  // namespace citysplat::tiling

@@ -8,6 +8,7 @@
 #include "tiling/tile_processor.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -29,6 +30,8 @@ inline constexpr std::uint64_t kFewestPointsAround = 16;
 /// What each sector holds, known from the rows alone. Two sets of sources with equal hashes in a sector have
 /// equal points there, or have it both in quarantine: where that may depend on the neighbours, the hash does.
 std::map<Sector, Hash128> content_hashes(const std::vector<CitySource>& sources);
+/// The same where rays count as well: equal hashes mean that points and the rays that pass are equal.
+std::map<Sector, Hash128> content_and_ray_hashes(const std::vector<CitySource>& sources);
 
 /// The points of a set of sources, read region by region from their archives. Safe to use from several
 /// threads. Every cell that is read is verified.
@@ -43,6 +46,11 @@ class CityPoints final : public RegionReader {
     LatticeBox bounds() const override { return bounds_; }
     std::vector<Sector> occupied_sectors() const override { return sectors_; }
     std::vector<int> occupied_cells(const Sector& sector) const override;
+
+    /// Calls visit(sector, points) with all witnesses (ray.hpp) whose rays may pass the box, each different
+    /// one once, a column of cells at a time, in steps from the sector's origin.
+    using VisitPoints = std::function<void(const Sector&, std::span<const TilePoint>)>;
+    void visit_rays(const LatticeBox& box, const VisitPoints& visit) const;
 
     const std::vector<CitySource>& sources() const { return sources_; }
     /// How many different points are in quarantine.
@@ -73,12 +81,18 @@ class CityPoints final : public RegionReader {
     /// more than twice that many points.
     std::uint64_t count_different(const Sector& sector) const;
     std::vector<TilePoint> read_segment(const Part& part) const;
+    /// Appends the points of a column of cells that lie in the box, in no order; returns the number of parts
+    /// that have some there.
+    std::size_t decode_column(std::span<const PartCells> parts, int column, const LatticeBox& box,
+                              Region& region) const;
+    /// The same in canonical order, identical points collapsed.
     void read_column(std::span<const PartCells> parts, int column, const LatticeBox& box,
                      Region& region) const;
 
     std::vector<CitySource> sources_;
-    std::vector<Part> parts_;      ///< sorted by sector, then segment hash
-    std::vector<Sector> sectors_;  ///< of the parts
+    std::vector<Part> parts_;         ///< sorted by sector, then segment hash
+    std::vector<Sector> sectors_;     ///< of the parts
+    std::vector<SectorBox> reaches_;  ///< of the rays of each sector
     std::uint64_t total_points_ = 0, quarantined_points_ = 0;
     LatticeBox bounds_;
     mutable OpenObjects archives_;

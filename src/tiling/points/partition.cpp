@@ -42,6 +42,7 @@ class Binner {
         counts.no_return += batch_.no_return;
         counts.damaged += batch_.damaged;
         counts.read += batch_.no_return + batch_.damaged;
+        for (std::size_t i = 0; i < masked.size(); ++i) masked[i] += batch_.masked[i];
         const std::size_t n = batch_.size();
         points_.clear();
         bins_.clear();
@@ -72,6 +73,7 @@ class Binner {
     }
 
     PointCounts counts;
+    SensorMask::Counts masked{};
     LatticeBox bounds;
 
   private:
@@ -219,6 +221,7 @@ Partitioned partition(const PartitionTask& task, ObjectStore& store, const Cance
     bool first = true;
     for (const Binner& binner : binners) {
         source.counts += binner.counts;
+        for (std::size_t i = 0; i < binner.masked.size(); ++i) result.masked[i] += binner.masked[i];
         const LatticeBox& b = binner.bounds;
         if (b.min_x >= b.max_x) continue;
         LatticeBox& all = source.bounds;

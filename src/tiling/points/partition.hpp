@@ -49,6 +49,7 @@ struct OpenedInput {
 struct Partitioned {
     CitySource source;
     std::uint64_t spilled_bytes = 0;
+    SensorMask::Counts masked{};  ///< points that were not even counted as read
 };
 
 struct PartitionTask {

@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "tiling/points/canonical_order.hpp"
 #include "tiling/points/point_codec.hpp"
+#include "tiling/points/ray.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,8 +15,9 @@ namespace {
 
 constexpr Magic kMagic = magic_of(ObjectKind::archive);
 constexpr std::array<char, 8> kEndMagic{'C', 'S', 'P', 'E', 'N', 'D', '.', '\n'};
-/// Version 1 had points without time; its segments say so themselves (PointLayout).
-constexpr std::uint32_t kVersion = 2, kOldestVersion = 1;
+/// Version 1 had points without time; its segments say so themselves (PointLayout). The directory has the
+/// reach of a segment since version 3.
+constexpr std::uint32_t kVersion = 3, kOldestVersion = 1;
 /// A cell with more points becomes several spans: bounds what a reader must hold beside its result.
 constexpr std::size_t kMaxSpanPoints = std::size_t{1} << 18;
 
@@ -42,8 +44,11 @@ struct DirectoryEntry {
     std::int32_t x, y;
     std::uint64_t points, accepted, offset, bytes;
     Hash128 hash;
+    SectorBox reach;
 };
-static_assert(sizeof(DirectoryEntry) == 56);
+static_assert(sizeof(DirectoryEntry) == 72);
+constexpr std::size_t kEntryBytesBefore3 = offsetof(DirectoryEntry, reach);
+static_assert(kEntryBytesBefore3 == 56);
 
 struct SourceEntry {
     Hash128 content;
@@ -80,7 +85,7 @@ void sort_by_cell(std::vector<TilePoint>& points, std::array<std::size_t, kCells
     std::vector<TilePoint> sorted(points.size());
     auto next = begin;
     for (const TilePoint& p : points) sorted[next[static_cast<std::size_t>(cell_of(p.x, p.y))]++] = p;
-    points.swap(sorted);
+    points = std::move(sorted);  // sorting a crowded cell takes a copy of its own
     for (std::size_t c = 0; c < kCellsPerSector; ++c)
         sort_in_column(std::span(points).subspan(begin[c], begin[c + 1] - begin[c]),
                        static_cast<std::int32_t>(c / kCellsPerSide) << kCellShift);
@@ -98,6 +103,8 @@ void SegmentEncoder::add(std::vector<TilePoint>& points) {
     std::array<std::size_t, kCellsPerSector + 1> begin;
     sort_by_cell(points, begin);
     row_.accepted += points.size();
+    const Sector sector{row_.sector_x, row_.sector_y};
+    for (const TilePoint& p : points) row_.reach.add(reach_of(p, sector));
     for (std::size_t c = 0; c < kCellsPerSector; ++c) {
         const auto first = points.begin() + static_cast<std::ptrdiff_t>(begin[c]);
         const auto last = std::unique(first, points.begin() + static_cast<std::ptrdiff_t>(begin[c + 1]));
@@ -146,7 +153,7 @@ void ArchiveWriter::finish(SourceRow& source) {
     std::vector<std::byte> directory;
     for (const SegmentRow& g : segments_)
         put(directory,
-            DirectoryEntry{g.sector_x, g.sector_y, g.points, g.accepted, g.offset, g.bytes, g.hash});
+            DirectoryEntry{g.sector_x, g.sector_y, g.points, g.accepted, g.offset, g.bytes, g.hash, g.reach});
     put(directory, SourceEntry{.content = source.content,
                                .content_bytes = source.content_bytes,
                                .counts = source.counts,
@@ -184,11 +191,12 @@ CitySource read_directory(const File& file, const Hash128& object) {
     file.read_at(0, std::as_writable_bytes(std::span(&header, 1)));
     if (header.magic != kMagic || header.version < kOldestVersion || header.version > kVersion)
         damaged("is not a point archive of this version");
+    const std::size_t entry_bytes = header.version < 3 ? kEntryBytesBefore3 : sizeof(DirectoryEntry);
     file.read_at(size - sizeof trailer, std::as_writable_bytes(std::span(&trailer, 1)));
     if (trailer.magic != kEndMagic || trailer.directory_bytes > size ||
         trailer.directory_offset + trailer.directory_bytes + sizeof trailer != size ||
-        trailer.segments > trailer.directory_bytes / sizeof(DirectoryEntry) ||
-        trailer.segments * sizeof(DirectoryEntry) + sizeof(SourceEntry) > trailer.directory_bytes)
+        trailer.segments > trailer.directory_bytes / entry_bytes ||
+        trailer.segments * entry_bytes + sizeof(SourceEntry) > trailer.directory_bytes)
         damaged("has no valid trailer");
     std::vector<std::byte> bytes(trailer.directory_bytes);
     file.read_at(trailer.directory_offset, bytes);
@@ -196,16 +204,17 @@ CitySource read_directory(const File& file, const Hash128& object) {
 
     CitySource directory;
     const std::byte* at = bytes.data();
-    for (std::uint64_t i = 0; i < trailer.segments; ++i, at += sizeof(DirectoryEntry)) {
-        DirectoryEntry e;
-        std::memcpy(&e, at, sizeof e);
+    for (std::uint64_t i = 0; i < trailer.segments; ++i, at += entry_bytes) {
+        DirectoryEntry e{};
+        std::memcpy(&e, at, entry_bytes);
         directory.segments.push_back({.sector_x = e.x,
                                       .sector_y = e.y,
                                       .points = e.points,
                                       .accepted = e.accepted,
                                       .offset = e.offset,
                                       .bytes = e.bytes,
-                                      .hash = e.hash});
+                                      .hash = e.hash,
+                                      .reach = e.reach});
     }
     SourceEntry e;
     std::memcpy(&e, at, sizeof e);

@@ -53,7 +53,14 @@ SourceRow source_row(const Statement& s) {
 constexpr const char* kProductColumns =
     "p.id, p.key, p.core, p.level, p.x, p.y, p.object, p.object_bytes, p.points, p.splats, p.halo_steps, "
     "p.digest,"
-    " p.min_x, p.min_y, p.min_z, p.max_x, p.max_y, p.max_z";
+    " p.min_x, p.min_y, p.min_z, p.max_x, p.max_y, p.max_z, p.removed";
+
+/// The same of a catalog that may be of an earlier version.
+std::string product_columns(std::int64_t version) {
+    std::string columns = kProductColumns;
+    if (version < 3) columns.replace(columns.find("p.removed"), std::string::npos, "0");
+    return columns;
+}
 
 ProductRow product_row(const Statement& s) {
     ProductRow row{.id = s.integer(0),
@@ -67,11 +74,15 @@ ProductRow product_row(const Statement& s) {
                    .splats = s.count(9),
                    .halo_steps = s.integer(10, 0, kMostHaloSteps),
                    .digest = s.hash(11),
-                   .box = {}};
+                   .box = {},
+                   .removed = 0};
     if (!s.is_null(6)) row.object = s.hash(6);
     for (int i = 0; i < 6; ++i) row.box[static_cast<std::size_t>(i)] = s.real(12 + i);
+    row.removed = s.count(18);
     return row;
 }
+
+constexpr const char* kReachColumns = "reach_min_x, reach_min_y, reach_max_x, reach_max_y";
 
 constexpr const char* kGenerationColumns =
     "id, created_s, note, tile_size_m, parameters_key, parameters, classes, crs, radius_m, error_m, density,"
@@ -196,7 +207,7 @@ std::vector<InputRow> Catalog::inputs(std::int64_t generation) {
 }
 
 std::vector<ProductRow> Catalog::tiles(std::int64_t generation) {
-    Statement s(db_, std::string("SELECT ") + kProductColumns +
+    Statement s(db_, "SELECT " + product_columns(version_) +
                          " FROM tile t JOIN product p ON p.id=t.product WHERE t.first<=?1 AND (t.last IS "
                          "NULL OR t.last>=?1)");
     s.bind(1, generation);
@@ -234,8 +245,9 @@ bool Catalog::has_content(std::uint64_t bytes) {
 }
 
 std::vector<SegmentRow> Catalog::segments(std::int64_t source) {
-    Statement s(db_,
-                "SELECT x, y, points, accepted, at, bytes, hash FROM segment WHERE source=?1 ORDER BY x, y");
+    const std::string reach = version_ < 3 ? "0, 0, -1, -1" : kReachColumns;
+    Statement s(db_, "SELECT x, y, points, accepted, at, bytes, hash, " + reach +
+                         " FROM segment WHERE source=?1 ORDER BY x, y");
     s.bind(1, source);
     std::vector<SegmentRow> rows;
     while (s.step())
@@ -245,12 +257,13 @@ std::vector<SegmentRow> Catalog::segments(std::int64_t source) {
                         .accepted = s.count(3),
                         .offset = s.count(4),
                         .bytes = s.count(5),
-                        .hash = s.hash(6)});
+                        .hash = s.hash(6),
+                        .reach = {index_of(s, 7), index_of(s, 8), index_of(s, 9), index_of(s, 10)}});
     return rows;
 }
 
 std::vector<ProductRow> Catalog::products() {
-    Statement s(db_, std::string("SELECT ") + kProductColumns + " FROM product p ORDER BY p.id");
+    Statement s(db_, "SELECT " + product_columns(version_) + " FROM product p ORDER BY p.id");
     std::vector<ProductRow> rows;
     while (s.step()) rows.push_back(product_row(s));
     return rows;
@@ -312,9 +325,8 @@ std::int64_t Catalog::insert(const CitySource& source) {
         s.bind_null(21);
     s.run();
     const std::int64_t id = db_.last_id();
-    Statement add(db_,
-                  "INSERT INTO segment(source, x, y, points, accepted, at, bytes, hash)"
-                  " VALUES(?1,?2,?3,?4,?5,?6,?7,?8)");
+    Statement add(db_, std::string("INSERT INTO segment(source, x, y, points, accepted, at, bytes, hash, ") +
+                           kReachColumns + ") VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12)");
     for (const SegmentRow& g : source.segments)
         add.bind(1, id)
             .bind(2, g.sector_x)
@@ -324,6 +336,10 @@ std::int64_t Catalog::insert(const CitySource& source) {
             .bind(6, g.offset)
             .bind(7, g.bytes)
             .bind(8, g.hash)
+            .bind(9, g.reach.min_x)
+            .bind(10, g.reach.min_y)
+            .bind(11, g.reach.max_x)
+            .bind(12, g.reach.max_y)
             .run();
     return id;
 }
@@ -333,13 +349,14 @@ void Catalog::add_products(std::span<ProductRow> products) {
     Statement s(db_,
                 "INSERT INTO product(key, core, level, x, y, object, object_bytes, points, splats, "
                 "halo_steps, digest,"
-                " min_x, min_y, min_z, max_x, max_y, max_z)"
-                " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17)"
+                " min_x, min_y, min_z, max_x, max_y, max_z, removed)"
+                " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)"
                 " ON CONFLICT(key) DO UPDATE SET core=excluded.core, level=excluded.level, x=excluded.x,"
                 " y=excluded.y, object=excluded.object, object_bytes=excluded.object_bytes,"
                 " points=excluded.points, splats=excluded.splats, halo_steps=excluded.halo_steps,"
                 " digest=excluded.digest, min_x=excluded.min_x, min_y=excluded.min_y, min_z=excluded.min_z,"
-                " max_x=excluded.max_x, max_y=excluded.max_y, max_z=excluded.max_z RETURNING id");
+                " max_x=excluded.max_x, max_y=excluded.max_y, max_z=excluded.max_z,"
+                " removed=excluded.removed RETURNING id");
     for (ProductRow& p : products) {
         s.bind(1, p.key).bind(2, p.core).bind(3, p.tile.level).bind(4, p.tile.ix).bind(5, p.tile.iy);
         if (p.object)
@@ -349,6 +366,7 @@ void Catalog::add_products(std::span<ProductRow> products) {
         s.bind(7, p.object_bytes).bind(8, p.points).bind(9, p.splats).bind(10, p.halo_steps);
         s.bind(11, p.digest);
         for (int i = 0; i < 6; ++i) s.bind(12 + i, p.box[static_cast<std::size_t>(i)]);
+        s.bind(18, p.removed);
         if (s.step()) p.id = s.integer(0);
         s.run();
     }

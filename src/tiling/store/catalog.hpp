@@ -60,6 +60,7 @@ struct SegmentRow {
     std::uint64_t accepted = 0;           ///< before
     std::uint64_t offset = 0, bytes = 0;  ///< within the archive object
     Hash128 hash;                         ///< of the points, not of their encoding
+    SectorBox reach;                      ///< where the rays of its points may have passed (points/ray.hpp)
     friend bool operator==(const SegmentRow&, const SegmentRow&) = default;
 };
 
@@ -102,6 +103,7 @@ struct ProductRow {
     std::int64_t halo_steps = 0;
     Hash128 digest;
     std::array<double, 6> box{};  ///< min x y z, max x y z in metres around all discs
+    std::uint64_t removed = 0;    ///< points of the core that were left out because rays saw through them
 };
 
 struct GenerationRow {

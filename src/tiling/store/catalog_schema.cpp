@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -50,14 +51,20 @@ constexpr std::array<const char*, 9> kSchemaVersion1{
     "CREATE INDEX tile_product ON tile(product)",
 };
 
-/// What later versions added. SQLite puts a new column at the end of the text of its table.
+/// What later versions added. In the text of its table SQLite puts a new column behind the others, before a
+/// PRIMARY KEY of several columns.
 struct AddedColumn {
     std::int64_t version;
     std::string_view table, column;
 };
-constexpr std::array<AddedColumn, 2> kAddedColumns{{
+constexpr std::array<AddedColumn, 7> kAddedColumns{{
     {2, "generation", "step_rad REAL NOT NULL DEFAULT 0"},
     {2, "generation", "now_step_rad REAL NOT NULL DEFAULT 0"},
+    {3, "segment", "reach_min_x INTEGER NOT NULL DEFAULT 0"},
+    {3, "segment", "reach_min_y INTEGER NOT NULL DEFAULT 0"},
+    {3, "segment", "reach_max_x INTEGER NOT NULL DEFAULT -1"},
+    {3, "segment", "reach_max_y INTEGER NOT NULL DEFAULT -1"},
+    {3, "product", "removed INTEGER NOT NULL DEFAULT 0"},
 }};
 
 /// What SQLite lists for a catalog of this version.
@@ -66,7 +73,8 @@ std::vector<std::string> schema_of(std::int64_t version) {
     for (const auto& [since, table, column] : kAddedColumns)
         for (std::string& statement : schema)
             if (since <= version && statement.starts_with("CREATE TABLE " + std::string(table) + "("))
-                statement.insert(statement.rfind(')'), ", " + std::string(column));
+                statement.insert(std::min(statement.find(", PRIMARY KEY("), statement.rfind(')')),
+                                 ", " + std::string(column));
     return schema;
 }
 

@@ -28,9 +28,12 @@ void generation_fields(Row& g, std::uint32_t version, const Each& each) {
     each("angular_step_rad as measured", g.measured.angular_step_rad);
 }
 
-/// True when a record of version 1 says all of it.
-bool fits_version_1(const GenerationRow& g) {
-    return g.calibration.angular_step_rad == 0 && g.measured.angular_step_rad == 0;
+/// True when a record of this version says all of it.
+bool fits(const GenerationRecord& record, std::uint32_t version) {
+    const GenerationRow& g = record.generation;
+    return (version >= 2 || (g.calibration.angular_step_rad == 0 && g.measured.angular_step_rad == 0)) &&
+           (version >= 3 || std::all_of(record.tiles.begin(), record.tiles.end(),
+                                        [](const ProductRow& tile) { return tile.removed == 0; }));
 }
 
 template <class Row, class Each>
@@ -44,7 +47,7 @@ void put(RecordWriter& out, const GenerationRecord& record, std::uint32_t versio
     out.put(static_cast<std::uint64_t>(record.inputs.size()));
     for (const auto& input : record.inputs)
         input_fields(input, [&out](const auto& value) { out.put(value); });
-    put_products(out, record.tiles);
+    put_products(out, record.tiles, version);
 }
 
 RecordWriter encode(const GenerationRecord& record, std::uint32_t version = kRecordVersion) {
@@ -59,7 +62,9 @@ Hash128 name_of(const GenerationRecord& record, std::uint32_t version = kRecordV
 }
 
 bool has_name(const GenerationRecord& record, const Hash128& name) {
-    return name_of(record) == name || (fits_version_1(record.generation) && name_of(record, 1) == name);
+    for (std::uint32_t version = kRecordVersion; version >= 1; --version)
+        if (fits(record, version) && name_of(record, version) == name) return true;
+    return false;
 }
 
 /// Name and bytes of every field.
@@ -76,7 +81,7 @@ std::vector<std::pair<std::string, std::vector<std::byte>>> fields_of(const Gene
 bool same_product(const ProductRow& a, const ProductRow& b) {
     return a.key == b.key && a.core == b.core && a.tile == b.tile && a.object == b.object &&
            a.object_bytes == b.object_bytes && a.points == b.points && a.splats == b.splats &&
-           a.halo_steps == b.halo_steps && a.digest == b.digest && a.box == b.box;
+           a.halo_steps == b.halo_steps && a.digest == b.digest && a.box == b.box && a.removed == b.removed;
 }
 
 bool same_input(const GenerationRecord::Input& a, const GenerationRecord::Input& b) {
@@ -101,7 +106,7 @@ GenerationRecord get_draft(RecordReader& in) {
     generation_fields(record.generation, in.version(), [&in](const char*, auto& value) { in.get(value); });
     record.inputs.resize(in.count(sizeof(Hash128)));
     for (auto& input : record.inputs) input_fields(input, [&in](auto& value) { in.get(value); });
-    record.tiles = get_products(in);
+    record.tiles = get_products(in, in.version());
     return record;
 }
 

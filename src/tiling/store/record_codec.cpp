@@ -6,9 +6,10 @@ namespace {
 
 /// One list of fields for both directions.
 template <class Row, class Each>
-void product_fields(Row& p, const Each& each) {
+void product_fields(Row& p, std::uint32_t version, const Each& each) {
     each(p.key), each(p.core), each(p.tile), each(p.object_bytes), each(p.points), each(p.splats);
     each(p.halo_steps), each(p.digest), each(p.box);
+    if (version >= 3) each(p.removed);
 }
 
 }  // namespace
@@ -38,19 +39,19 @@ RecordReader::RecordReader(const ObjectStore& store, const Hash128& object, cons
                           "; this citysplat knows versions 1 to " + std::to_string(newest));
 }
 
-void put_products(RecordWriter& out, std::span<const ProductRow> products) {
+void put_products(RecordWriter& out, std::span<const ProductRow> products, std::uint32_t version) {
     out.put(static_cast<std::uint64_t>(products.size()));
     for (const ProductRow& product : products) {
-        product_fields(product, [&out](const auto& value) { out.put(value); });
+        product_fields(product, version, [&out](const auto& value) { out.put(value); });
         out.put(static_cast<std::uint8_t>(product.object.has_value()))
             .put(product.object.value_or(Hash128{}));
     }
 }
 
-std::vector<ProductRow> get_products(RecordReader& in) {
+std::vector<ProductRow> get_products(RecordReader& in, std::uint32_t version) {
     std::vector<ProductRow> products(in.count(sizeof(Hash128)));
     for (ProductRow& product : products) {
-        product_fields(product, [&in](auto& value) { in.get(value); });
+        product_fields(product, version, [&in](auto& value) { in.get(value); });
         std::uint8_t has_object;
         Hash128 hash;
         in.get(has_object).get(hash);

@@ -13,6 +13,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <memory>
@@ -43,19 +44,17 @@ struct DriveArguments {
 std::vector<DriveArguments> drives_of(const AdjustFlags& flags) {
     std::vector<DriveArguments> drives;
     if (!flags.inputs.empty()) {
-        if (flags.trajectory.empty() || flags.out.empty())
-            throw UsageError(
-                "adjust needs --trajectory, the poses as they are, and --out, where to write the adjusted "
-                "ones");
+        if (flags.out.empty()) throw UsageError("adjust needs --out, where to write the adjusted poses");
         drives.push_back({flags.trajectory, flags.out, flags.inputs});
     } else if (!flags.trajectory.empty() || !flags.out.empty()) {
         throw UsageError("adjust needs the clouds that were seen from --trajectory");
     }
     for (const auto& words : flags.drives)
-        drives.push_back({words[0], words[1], {words.begin() + 2, words.end()}});
-    if (drives.empty()) throw UsageError("adjust needs clouds, --trajectory and --out");
+        drives.push_back({words[0] == "-" ? "" : words[0], words[1], {words.begin() + 2, words.end()}});
+    if (drives.empty()) throw UsageError("adjust needs clouds and --out");
     for (const DriveArguments& drive : drives)
-        if (std::error_code error; std::filesystem::equivalent(drive.trajectory, drive.out, error))
+        if (std::error_code error;
+            !drive.trajectory.empty() && std::filesystem::equivalent(drive.trajectory, drive.out, error))
             throw UsageError("--out " + drive.out +
                              " is the trajectory itself; what was measured is kept, give another name");
     return drives;
@@ -65,7 +64,7 @@ json to_json(const adjust::AdjustReport& r, const std::vector<DriveArguments>& a
     json drives = json::array();
     for (std::size_t d = 0; d < r.drives.size(); ++d) {
         const adjust::DriveChange& c = r.drives[d];
-        drives.push_back({{"trajectory", arguments[d].trajectory},
+        drives.push_back({{"trajectory", c.name},
                           {"out", arguments[d].out},
                           {"knots", c.knots},
                           {"knots_seen", c.knots_seen},
@@ -96,18 +95,17 @@ json to_json(const adjust::AdjustReport& r, const std::vector<DriveArguments>& a
             {"peak_rss_bytes", peak_rss_bytes()}};
 }
 
-std::string to_text(const adjust::AdjustReport& r, const std::vector<DriveArguments>& arguments) {
+std::string to_text(const adjust::AdjustReport& r) {
     std::string text;
     std::array<char, 256> line{};
-    for (std::size_t d = 0; d < r.drives.size(); ++d) {
-        const adjust::DriveChange& c = r.drives[d];
+    for (const adjust::DriveChange& c : r.drives) {
         std::snprintf(line.data(), line.size(),
                       ": moved by %.1f cm on average, %.1f cm at most (at %.3f s); turned by %.3f deg, %.3f "
                       "deg at most (at %.3f s); %zu of %zu knots seen\n",
                       100 * c.mean_shift_m, 100 * c.most_shift_m, c.most_shift_s,
                       c.mean_turn_rad * exact::kDegreesPerRad, c.most_turn_rad * exact::kDegreesPerRad,
                       c.most_turn_s, c.knots_seen, c.knots);
-        text += arguments[d].trajectory + line.data();
+        text += c.name + line.data();
     }
     return text + "before: " + thickness_text(r.before) + "\nafter:  " + thickness_text(r.after) + "\n" +
            worst_text(r.after);
@@ -123,18 +121,37 @@ void write_trajectory(const Trajectory& trajectory, const std::filesystem::path&
     file.commit();
 }
 
+/// The clouds of a drive with the poses they were seen from: a file's, or those of the folder they are in.
+adjust::AdjustDrive open_drive(const DriveArguments& arguments, const AdjustFlags& flags) {
+    const bool has_file = !arguments.trajectory.empty();
+    const auto sources =
+        expand_inputs(arguments.inputs, flags.reading.labels(), flags.reading.drive_options(has_file));
+    adjust::AdjustDrive drive;
+    if (has_file) {
+        drive.name = arguments.trajectory;
+        drive.given = read_trajectory(arguments.trajectory, flags.trajectory_reading.options());
+    } else {
+        const auto of_folders = citysplat::drives_of(sources);
+        const bool all = std::all_of(sources.begin(), sources.end(),
+                                     [](const InputSource& source) { return source.drive != nullptr; });
+        if (of_folders.size() != 1 || !all)
+            throw UsageError(
+                "adjust needs --trajectory, the poses as they are: these clouds are not one drive that "
+                "has its own (docs/inputs.md)");
+        drive.name = of_folders[0]->folder.string();
+        drive.given = of_folders[0]->trajectory;
+    }
+    const ReadOptions read = flags.reading.read_options();
+    for (const InputSource& source : sources)
+        drive.clouds.push_back([source, read] { return source.open(read); });
+    return drive;
+}
+
 void run(Context& context, const AdjustFlags& flags) {
     const Stopwatch watch;
     const auto arguments = drives_of(flags);
-    const ReadOptions read = flags.reading.read_options();
     std::vector<adjust::AdjustDrive> drives;
-    for (const DriveArguments& drive : arguments) {
-        adjust::AdjustDrive opened{
-            drive.trajectory, read_trajectory(drive.trajectory, flags.trajectory_reading.options()), {}};
-        for (const InputSource& source : expand_inputs(drive.inputs, flags.reading.labels()))
-            opened.clouds.push_back([source, read] { return source.open(read); });
-        drives.push_back(std::move(opened));
-    }
+    for (const DriveArguments& drive : arguments) drives.push_back(open_drive(drive, flags));
     adjust::AdjustOptions options = flags.options;
     options.memory_bytes = context.memory_bytes();
     options.scratch = scratch_root();
@@ -142,7 +159,7 @@ void run(Context& context, const AdjustFlags& flags) {
     json result = to_json(report, arguments);
     result["seconds"] = watch.seconds();
     result["written"] = !report.refusal.has_value();
-    context.result(result, to_text(report, arguments));
+    context.result(result, to_text(report));
     if (report.refusal) throw InputError(*report.refusal + "; nothing was written");
     for (std::size_t d = 0; d < arguments.size(); ++d)
         write_trajectory(report.drives[d].adjusted, arguments[d].out);
@@ -158,7 +175,9 @@ void add_adjust(CLI::App& app, Context& context) {
     verb.fallthrough();
     verb.add_option("inputs", flags->inputs, "the clouds of the drive: files, folders, patterns or @lists")
         ->type_name("INPUT");
-    verb.add_option("--trajectory", flags->trajectory, "the poses as they are")
+    verb.add_option(
+            "--trajectory", flags->trajectory,
+            "the poses as they are (default: those of the folder that the clouds are in, if it is a drive)")
         ->check(CLI::ExistingFile)
         ->type_name("FILE");
     verb.add_option("--out", flags->out, "the adjusted poses, as TUM lines")->type_name("FILE");

@@ -1,4 +1,5 @@
 #include "citysplat/context.hpp"
+#include "citysplat/file_report.hpp"
 #include "citysplat/input_flags.hpp"
 #include "citysplat/number_flags.hpp"
 #include "citysplat/thickness_report.hpp"
@@ -35,8 +36,8 @@ struct BuildFlags {
     TrajectoryFlags trajectory_reading;
     std::vector<std::string> inputs, remove;
     std::int64_t tile_size_m = 0;
-    bool resample = false, no_resample = false, recalibrate = false, measure_drift = false, dry_run = false,
-         explain = false, keep_going = false;
+    bool resample = false, no_resample = false, carve = false, no_carve = false, recalibrate = false,
+         measure_drift = false, dry_run = false, explain = false, keep_going = false;
 };
 
 splat::RecipeChanges changes_of(const BuildFlags& flags) {
@@ -45,6 +46,7 @@ splat::RecipeChanges changes_of(const BuildFlags& flags) {
     changes.classes = flags.classes;
     changes.params = flags.params;
     if (flags.resample || flags.no_resample) changes.resample = flags.resample;
+    if (flags.carve || flags.no_carve) changes.carve = flags.carve;
     return changes;
 }
 
@@ -53,8 +55,12 @@ std::vector<tiling::BuildInput> inputs_of(const BuildFlags& flags, const Context
     if (flags.inputs.empty()) return inputs;
     const TrajectoryOptions trajectory = flags.trajectory_reading.options();
     const ReadOptions options = flags.reading.read_options(flags.trajectory, trajectory);
-    const std::vector<InputSource> sources = expand_inputs(flags.inputs, flags.reading.labels());
+    const std::vector<InputSource> sources = expand_inputs(
+        flags.inputs, flags.reading.labels(), flags.reading.drive_options(!flags.trajectory.empty()));
     if (const auto missing = missing_labels(sources)) context.warn(*missing);
+    for (const auto& drive : drives_of(sources))
+        for (const std::string& text : drive->assumptions)
+            context.say(drive->folder.string() + " (" + drive->kind + "): " + text);
     for (const InputSource& source : sources)
         inputs.push_back({source.path, flags.trajectory, io::reading_of(source, options, trajectory)});
     return inputs;
@@ -87,7 +93,9 @@ json to_json(const tiling::BuildReport& r, bool explain) {
                   {"no_return", p.no_return},
                   {"damaged", p.damaged},
                   {"far_outliers", r.far_outliers}}},
+                {"points_masked", masked_json(r.masked)},
                 {"points_without_sensor", p.without_sensor},
+                {"points_removed", r.removed},
                 {"inputs", r.inputs},
                 {"inputs_read", r.inputs_read},
                 {"inputs_hashed", r.inputs_hashed},
@@ -142,7 +150,15 @@ std::string points_dropped(const tiling::BuildReport& r) {
     std::string text;
     for (const auto& [reason, count] : reasons)
         if (count > 0) text += (text.empty() ? "left out: " : ", ") + format_count(count) + " " + reason;
-    return text.empty() ? "" : text + " (of " + format_count(p.read) + " points)\n";
+    if (!text.empty()) text += " (of " + format_count(p.read) + " points)\n";
+    if (const std::string masked = masked_text(r.masked); !masked.empty()) text += "masked: " + masked + "\n";
+    return text;
+}
+
+std::string points_removed(const tiling::BuildReport& r) {
+    if (r.removed == 0) return "";
+    return "seen through and left out: " + format_count(r.removed) + " points of things that moved (of " +
+           format_count(r.points.kept) + "; export --removed shows them, --no-carve keeps them)\n";
 }
 
 std::string to_text(const tiling::BuildReport& r, const BuildFlags& flags) {
@@ -155,7 +171,7 @@ std::string to_text(const tiling::BuildReport& r, const BuildFlags& flags) {
         return "shard " + flags.shard + ": " + format_count(r.splats) + " splats in " +
                format_count(r.tiles_total) + " tiles (" + format_count(r.tiles_built) +
                " built); citysplat publish puts the shards together\n";
-    return points_dropped(r) + "generation " + std::to_string(r.generation) +
+    return points_dropped(r) + points_removed(r) + "generation " + std::to_string(r.generation) +
            (r.published ? "" : " (unchanged)") + ": " + format_count(r.splats) + " splats in " +
            format_count(r.tiles_total) + " tiles (" + format_count(r.tiles_built) + " built, " +
            format_count(r.tiles_reused) + " reused) from " + format_count(r.points.kept) +
@@ -209,6 +225,7 @@ void run(Context& context, const BuildFlags& flags) {
     options.measure_drift = flags.measure_drift;
     options.shard = parse_shard(flags.shard);
     options.parameters = recipe.text();
+    options.carve = recipe.carve;
     if (!recipe.classes.classes().empty()) options.classes = recipe.classes.to_toml();
     options.tile_size_m = flags.tile_size_m;
     options.memory_bytes = context.memory_bytes();
@@ -275,6 +292,13 @@ void add_build(CLI::App& app, Context& context) {
     verb.add_flag("--resample", flags->resample,
                   "even out the density and generate twice (default for a new city)")
         ->excludes(no_resample);
+    auto* no_carve =
+        verb.add_flag("--no-carve", flags->no_carve, "keep what moved, although rays passed through it");
+    verb.add_flag(
+            "--carve", flags->carve,
+            "leave out points that rays of other times passed through: what moved (default for a new city; "
+            "needs sensor positions and times)")
+        ->excludes(no_carve);
     verb.add_flag("--recalibrate", flags->recalibrate, "measure the city-wide means again, and rebuild");
     verb.add_flag("--measure-drift", flags->measure_drift,
                   "measure the means of the present inputs, for status; changes nothing else");

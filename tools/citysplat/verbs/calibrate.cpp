@@ -45,7 +45,8 @@ sim::CalibratedSensor from_scans(Context& context, CalibrateFlags& f, const sim:
     const tiling::CityReader city(f.city);
     Trajectory trajectory;
     if (!f.trajectory.empty()) trajectory = read_trajectory(f.trajectory, f.trajectory_reading.options());
-    sim::RecordedDrive drive(expand_inputs(f.scans, f.reading.labels()), f.reading.read_options(),
+    sim::RecordedDrive drive(expand_inputs(f.scans, f.reading.labels()),
+                             f.reading.read_options(f.trajectory, f.trajectory_reading.options()),
                              std::move(trajectory));
     drive.find_beams(context.cancel());
     sim::SensorCalibration calibration(sensor, sim::match_beams(sensor, drive.beams()));

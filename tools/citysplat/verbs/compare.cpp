@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "core/math/math_hd.hpp"
 #include "io/input/input_list.hpp"
+#include "sim/recorded/learned_rays.hpp"
 #include "sim/recorded/ray_caster.hpp"
 #include "sim/recorded/recorded_drive.hpp"
 #include "tiling/points/city_cloud.hpp"
@@ -23,6 +24,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,8 +43,9 @@ struct CompareFlags {
     TrajectoryFlags trajectory_reading;
     sim::CastOptions cast;
     bool no_empty = false;
-    std::string picture;
-    std::size_t picture_scan = 0;  ///< counted from 1; 0: the middle one
+    std::string sensor, model, picture;
+    std::size_t picture_scan = 0;             ///< counted from 1; 0: the middle one
+    std::vector<const CLI::Option*> of_rays;  ///< what has a meaning with --rays alone
 };
 
 /// The report, gathered measure by measure; classes by name.
@@ -188,7 +191,9 @@ std::vector<std::string> warnings_of(const RayCounts& counts, bool beams_missing
 sim::RecordedDrive drive_of(Context& context, const CompareFlags& f) {
     Trajectory trajectory;
     if (!f.trajectory.empty()) trajectory = read_trajectory(f.trajectory, f.trajectory_reading.options());
-    sim::RecordedDrive drive(expand_inputs(f.rays, f.reading.labels()),
+    io::DriveOptions drives = f.reading.drive_options(!f.trajectory.empty());
+    drives.own_car = false;  // every real ray is judged
+    sim::RecordedDrive drive(expand_inputs(f.rays, f.reading.labels(), drives),
                              f.reading.read_options(f.trajectory, f.trajectory_reading.options()),
                              std::move(trajectory));
     if (const auto missing = missing_labels(drive.sources())) context.warn(*missing);
@@ -208,6 +213,7 @@ void run_rays(Context& context, const CompareFlags& f) {
     if (!f.simulated.empty() || !f.reference.empty() || !f.truth.empty())
         throw UsageError(
             "compare --rays casts real rays at --city; leave out simulated clouds, --reference and --truth");
+    if (f.sensor.empty() != f.model.empty()) throw UsageError("--sensor and --model belong together");
     const tiling::CityReader city(f.city);
     const ClassMap classes = class_names(f);
     const Stopwatch watch;
@@ -216,12 +222,19 @@ void run_rays(Context& context, const CompareFlags& f) {
     const std::size_t pictured = f.picture_scan > 0 ? f.picture_scan - 1 : files / 2;
     const auto tracer = trace::make_group_tracer();
     trace::ResidentCity model(city, *tracer, trace::CacheOptions{parse_bytes(f.resident, "--resident")});
+    std::optional<sim::LearnedRays> learned;
+    if (!f.model.empty()) {
+        sim::Sensor sensor = sim::Sensor::load(f.sensor);
+        sensor.model = f.model;
+        learned.emplace(sensor, drive.beams());
+    }
     compare::RayComparison comparison;
     RayCounts counts;
     Progress::Stage stage(context.progress(), "cast real rays", files, "files");
     for (std::size_t i = 0; i < files; ++i) {
         drive.read(i, context.cancel(), [&](const RecordedScan& scan) {
-            const auto simulated = sim::cast_again(scan.rays, f.cast, model, context.cancel());
+            auto simulated = sim::cast_again(scan.rays, f.cast, model, context.cancel());
+            if (learned) learned->apply(scan, comparison.scans(), simulated);
             comparison.add(scan, simulated);
             counts.add(scan);
             if (i == pictured && !f.picture.empty() && scan.beams > 0)
@@ -243,6 +256,8 @@ void run_rays(Context& context, const CompareFlags& f) {
 
 void run(Context& context, const CompareFlags& f) {
     if (!f.rays.empty()) return run_rays(context, f);
+    for (const CLI::Option* option : f.of_rays)
+        if (option->count() > 0) throw UsageError(option->get_name() + " belongs to compare --rays");
     if (f.simulated.empty() && f.city.empty())
         throw UsageError("compare needs simulated clouds, or --city with --truth");
     if (f.reference.empty() && f.truth.empty()) throw UsageError("compare needs --reference or --truth");
@@ -277,13 +292,12 @@ void run(Context& context, const CompareFlags& f) {
     context.result(result, report.text());
 }
 
-/// The flags of --rays; without it they are refused.
+/// The flags of --rays, among themselves in the help.
 void add_ray_flags(CLI::App& verb, CompareFlags& f) {
-    CLI::Option* rays =
-        verb.add_option("--rays", f.rays,
-                        "real scans: cast each of their rays at --city and hold what comes back "
-                        "against what came back then")
-            ->type_name("INPUT");
+    verb.add_option("--rays", f.rays,
+                    "real scans: cast each of their rays at --city and hold what comes back "
+                    "against what came back then")
+        ->type_name("INPUT");
     const std::size_t before = verb.get_options().size();
     verb.add_option("--trajectory", f.trajectory, "where the sensor was, by the times of the points")
         ->check(CLI::ExistingFile)
@@ -301,15 +315,18 @@ void add_ray_flags(CLI::App& verb, CompareFlags& f) {
         ->capture_default_str()
         ->type_name("M");
     verb.add_flag("--no-empty", f.no_empty, "neither beams nor rays that did not come back");
+    verb.add_option("--sensor", f.sensor, "with --model: a name of `citysplat sensors`, or a TOML file");
+    verb.add_option("--model", f.model, "what learn-sensor found out about the sensor, as for simulate")
+        ->type_name("FILE");
     verb.add_option("--picture", f.picture, "write range images of one scan: real, simulated, difference")
-        ->type_name("FILE.png");
+        ->type_name("FILE");
     verb.add_option("--picture-scan", f.picture_scan, "which scan, counted from 1 (default: the middle one)")
         ->check(whole_from(std::size_t{1}, std::size_t{100'000'000}))
         ->type_name("N");
     f.reading.add_to(verb);
     f.trajectory_reading.add_to(verb);
     const std::vector<CLI::Option*> options = verb.get_options();
-    for (std::size_t i = before; i < options.size(); ++i) options[i]->needs(rays);
+    f.of_rays.assign(options.begin() + static_cast<std::ptrdiff_t>(before), options.end());
 }
 
 }  // namespace

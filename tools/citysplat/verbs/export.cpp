@@ -4,6 +4,9 @@
 #include "core/output_file.hpp"
 #include "io/las/laslib.hpp"
 #include "io/write/export_splats.hpp"
+#include "io/write/point_sink.hpp"
+#include "splat/recipe.hpp"
+#include "tiling/carve/carved_points.hpp"
 #include "tiling/store/city_reader.hpp"
 
 #include <CLI/CLI.hpp>
@@ -20,6 +23,7 @@ namespace {
 
 struct ExportFlags {
     std::string city, format = "ply", out;
+    bool removed = false;
 };
 
 /// Through a LAS file, which does not stay.
@@ -34,7 +38,45 @@ std::uint64_t write_laz(const std::filesystem::path& path, const Write& write) {
     return splats;
 }
 
+/// The points that carving left out, as a cloud.
+std::uint64_t write_removed(Context& context, const ExportFlags& f, const std::string& format,
+                            const std::filesystem::path& path) {
+    const auto cloud = tiling::open_removed_cloud(f.city);
+    OutputFile out(path);
+    const SinkOptions options{.crs = cloud->info().crs, .wide_labels = true};
+    const auto sink =
+        format == "las" ? create_las(out.partial(), options) : create_ply(out.partial(), options);
+    PointBatch batch;
+    Progress::Stage stage(context.progress(), "removed points", cloud->block_count(), "blocks");
+    for (std::size_t block = 0; block < cloud->block_count(); ++block) {
+        context.cancel().check();
+        cloud->read_block(block, batch);
+        if (batch.size() > 0) sink->write(batch);
+        stage.advance(1);
+    }
+    sink->finish();
+    out.commit(true);
+    return sink->points();
+}
+
+void run_removed(Context& context, const ExportFlags& f) {
+    const Stopwatch watch;
+    const auto recipe = splat::remembered_recipe(f.city);
+    if (recipe && !recipe->carve)
+        throw UsageError(f.city + " was built without carving: nothing was left out; build --carve does it");
+    if (f.format == "2dgs") throw UsageError("--removed are points: --format ply, las or laz");
+    const auto write = [&](const std::string& format, const std::filesystem::path& path) {
+        return write_removed(context, f, format, path);
+    };
+    if (f.format == "laz") io::require_laz_writing();
+    const std::uint64_t points = f.format == "laz" ? write_laz(f.out, write) : write(f.format, f.out);
+    context.result(
+        {{"points", points}, {"files", {f.out}}, {"seconds", watch.seconds()}},
+        f.out + ": " + format_count(points) + " points, " + format_duration(watch.seconds()) + "\n");
+}
+
 void run(Context& context, const ExportFlags& f) {
+    if (f.removed) return run_removed(context, f);
     const Stopwatch watch;
     const bool laz = f.format == "laz";
     if (laz) io::require_laz_writing();
@@ -54,13 +96,16 @@ void run(Context& context, const ExportFlags& f) {
 void add_export(CLI::App& app, Context& context) {
     auto flags = std::make_shared<ExportFlags>();
     ExportFlags& f = *flags;
-    CLI::App& verb = *app.add_subcommand("export", "splats of a city for other tools");
+    CLI::App& verb =
+        *app.add_subcommand("export", "splats of a city for other tools, or the points it left out");
     verb.fallthrough();
     verb.add_option("city", f.city, "directory of the city")->required();
     verb.add_option("--format", f.format, "ply (discs), 2dgs (2-D Gaussian splatting), las or laz (centres)")
         ->check(CLI::IsMember({"ply", "2dgs", "las", "laz"}))
         ->capture_default_str();
     verb.add_option("--out", f.out, "file to write")->required();
+    verb.add_flag("--removed", f.removed,
+                  "the points that were left out because rays saw through them, instead of splats");
     verb.footer("Example: citysplat export city --format 2dgs --out city.ply");
     verb.callback([flags, &context] { run(context, *flags); });
 }

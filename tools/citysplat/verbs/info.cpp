@@ -1,4 +1,5 @@
 #include "citysplat/context.hpp"
+#include "citysplat/drive_report.hpp"
 #include "citysplat/file_report.hpp"
 #include "citysplat/input_flags.hpp"
 #include "citysplat/trajectory_report.hpp"
@@ -110,7 +111,8 @@ void run(const Options& o, Context& context) {
     std::optional<Trajectory> trajectory;
     if (!o.trajectory.empty()) trajectory = read_trajectory(o.trajectory, o.trajectory_flags.options());
     std::vector<InputSource> sources;
-    if (!o.inputs.empty()) sources = expand_inputs(o.inputs, o.flags.labels());
+    if (!o.inputs.empty())
+        sources = expand_inputs(o.inputs, o.flags.labels(), o.flags.drive_options(!o.trajectory.empty()));
     if (const auto missing = missing_labels(sources)) context.warn(*missing);
     const ClassMaps maps(o.classes);
     Look look{o.flags.read_options(o.trajectory, o.trajectory_flags.options()), o.header_only, maps,
@@ -120,9 +122,13 @@ void run(const Options& o, Context& context) {
     const FileReport all = reports.empty() ? FileReport{} : together(reports);
     nlohmann::json result = json_of(reports, all, errors);
     std::string text;
+    if (const auto drives = drives_of(sources); !drives.empty()) {
+        result["drives"] = json_of(drives);
+        for (const auto& drive : drives) text += page_of(*drive);
+    }
     if (trajectory) {
         result["trajectory"] = trajectory_json(o.trajectory, *trajectory);
-        text = trajectory_page(o.trajectory, *trajectory);
+        text += trajectory_page(o.trajectory, *trajectory);
     }
     context.result(result, text + pages(reports, all, context.verbose()));
     for (const auto& e : errors) context.warn(e);

@@ -76,7 +76,8 @@ void run(Context& context, LearnFlags& f) {
     const tiling::CityReader city(f.city);
     Trajectory trajectory;
     if (!f.trajectory.empty()) trajectory = read_trajectory(f.trajectory, f.trajectory_reading.options());
-    sim::RecordedDrive drive(expand_inputs(f.scans, f.reading.labels()), f.reading.read_options(),
+    sim::RecordedDrive drive(expand_inputs(f.scans, f.reading.labels()),
+                             f.reading.read_options(f.trajectory, f.trajectory_reading.options()),
                              std::move(trajectory));
     const Stopwatch watch;
     drive.find_beams(context.cancel());
@@ -133,6 +134,10 @@ void add_learn_sensor(CLI::App& app, Context& context) {
         ->check(in_range({0.1, 0.95}))
         ->capture_default_str()
         ->type_name("SHARE");
+    verb.add_option("--effort", f.learning.effort, "how long networks are trained; less is quicker and worse")
+        ->check(in_range({0.01, 100}))
+        ->capture_default_str()
+        ->type_name("FACTOR");
     verb.add_option("--most-rays", f.most_rays,
                     "rays that are kept, at 130 bytes each; scans are left out evenly")
         ->check(whole_from(std::uint64_t{10'000}, std::uint64_t{100'000'000}))

@@ -3,6 +3,7 @@
 #include "citysplat/context.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
+#include "core/file.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

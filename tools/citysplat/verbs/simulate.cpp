@@ -168,6 +168,8 @@ void add_output_flags(CLI::App& verb, SimulateFlags& f) {
         ->check(CLI::IsMember({"auto", "world", "sensor"}))
         ->capture_default_str();
     verb.add_flag("--keep-misses", output.keep_all, "write rays without return too, with their status");
+    verb.add_flag("--recorded", output.recorded,
+                  "las, ply, pcd: also the intensity, range and incidence with which surfaces were recorded");
     verb.add_flag("--accumulate", output.accumulate, "also write all returns into one cloud");
     verb.add_flag("--no-scans", f.no_scans, "no files for single scans");
     verb.add_flag("--overwrite", f.overwrite, "replace the scans of another run in that directory");
@@ -200,7 +202,9 @@ void add_sensor_flags(CLI::App& verb, SimulateFlags& f) {
     verb.add_option("--to", f.one.schedule.to_s, "no scan begins after this time")
         ->check(in_range(ranges::kTime_s))
         ->type_name("S");
-    verb.add_option("--hits", f.one.run.hits, "average up to D hits of one surface (AdaSplats uses 5)")
+    verb.add_option("--hits", f.one.run.hits,
+                    "average up to D hits of one surface; 1: the closest alone, faster and in front of noisy "
+                    "surfaces")
         ->check(whole_from(1, static_cast<int>(trace::kMaxHits)))
         ->capture_default_str()
         ->type_name("D");
@@ -243,7 +247,7 @@ void add_simulate(CLI::App& app, Context& context) {
                   "go on without damaged tiles; mark the rays they concern");
     verb.footer(
         "Example: citysplat simulate city --sensor hdl-64e --trajectory drive/trajectory.tum --out scans\n"
-        "         citysplat simulate city --sensor vlp-16 --offset 0,0,-0.5 --hits 5 --format las \\\n"
+        "         citysplat simulate city --sensor vlp-16 --offset 0,0,-0.5 --hits 1 --format las \\\n"
         "             --trajectory drive/trajectory.tum --from 10 --to 20 --out scans");
     verb.callback([flags, &context] { run(context, *flags); });
 }

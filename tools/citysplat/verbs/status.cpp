@@ -63,9 +63,13 @@ json status_json(tiling::Catalog& catalog, const tiling::GenerationRow& g) {
                              {"samples", g.calibration.samples},
                              {"angular_step_rad", g.calibration.angular_step_rad}};
     status["drift"] = drift_of(g);
-    std::uint64_t payload_bytes = 0;
-    for (const auto& tile : catalog.tiles(g.id)) payload_bytes += tile.object_bytes;
+    std::uint64_t payload_bytes = 0, removed = 0;
+    for (const auto& tile : catalog.tiles(g.id)) {
+        payload_bytes += tile.object_bytes;
+        removed += tile.removed;
+    }
     status["payload_bytes"] = payload_bytes;
+    status["points_removed"] = removed;
     status["inputs"] = json::array();
     for (const auto& input : catalog.inputs(g.id)) {
         const tiling::SourceRow source = catalog.source(input.source);
@@ -98,8 +102,12 @@ std::string status_text(const json& s) {
            s["note"].get<std::string>() + ")\n" + format_count(s["splats"]) + " splats in " +
            format_count(s["tiles"]) + " tiles of " + s["tile_size_m"].dump() + " m, " +
            format_bytes(s["payload_bytes"]) + ", from " + format_count(s["points"]) + " points in " +
-           format_count(s["inputs"].size()) + " inputs\nparameters " + s["parameters"].dump() +
-           "\ndrift since calibration: " + drift + "\ndigest " + s["digest"].get<std::string>() + "\n";
+           format_count(s["inputs"].size()) + " inputs\n" +
+           (s["points_removed"] == 0
+                ? ""
+                : format_count(s["points_removed"]) + " points of things that moved left out\n") +
+           "parameters " + s["parameters"].dump() + "\ndrift since calibration: " + drift + "\ndigest " +
+           s["digest"].get<std::string>() + "\n";
 }
 
 std::string history_line(const tiling::GenerationRow& g) {

@@ -1,0 +1,271 @@
+#include "core/bytes.hpp"
+#include "core/error.hpp"
+#include "core/file.hpp"
+#include "core/math/math_hd.hpp"
+#include "core/number_range.hpp"
+#include "core/text.hpp"
+#include "io/drive/drive_formats.hpp"
+#include "io/drive/oxts.hpp"
+#include "io/drive/sensor_turn.hpp"
+#include "io/points/text_table.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+/// KITTI raw: DATE_drive_NNNN_sync or _extract with velodyne_points/ and oxts/, and the day's calibration in
+/// the folder or the one above it. The scans are as the sensor delivered them.
+namespace citysplat::io {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Compensated = DriveOptions::Compensated;
+
+constexpr double kUsualPeriod_s = 0.1;
+constexpr NumberRange kPeriod_s{0.02, 0.5, "s"};
+
+/// Sensor from body: "R: nine numbers" and "T: three numbers".
+Pose read_calibration(const fs::path& folder) {
+    constexpr const char* kName = "calib_imu_to_velo.txt";
+    fs::path path = folder / kName;
+    if (!fs::exists(path)) path = fs::absolute(folder).lexically_normal().parent_path() / kName;
+    if (!fs::exists(path))
+        throw InputError(folder.string() + ": no " + kName +
+                         " in this folder or the one above it; it is in KITTI's calibration files of the day "
+                         "and says where the scanner sits on the car");
+    const std::string text = read_text_file(path);
+    std::map<std::string, std::vector<double>> found;
+    for (const Line& line : Lines(text))
+        for (const auto& [name, count] : {std::pair{"R:", 9}, std::pair{"T:", 3}}) {
+            if (!line.text.starts_with(name)) continue;
+            std::vector<double> row(static_cast<std::size_t>(count));
+            if (parse_row(line.text.substr(2), row, path.string(), line.number) != row.size())
+                throw InputError(path.string() + ": line " + std::to_string(line.number) + ": expected " +
+                                 std::to_string(count) + " numbers after " + name);
+            found[name] = row;
+        }
+    if (found.size() != 2) throw InputError(path.string() + ": expected the lines \"R:\" and \"T:\"");
+    const auto &r = found["R:"], &t = found["T:"];
+    const double determinant =
+        dot(Vec3d{r[0], r[1], r[2]}, cross(Vec3d{r[3], r[4], r[5]}, {r[6], r[7], r[8]}));
+    if (!(std::fabs(determinant - 1) < 0.01))
+        throw InputError(path.string() + ": R is not a rotation (determinant " + format_number(determinant) +
+                         ")");
+    const Vec3d lever{t[0], t[1], t[2]};
+    if (!(length(lever) <= ranges::kLever_m.most))
+        throw InputError(path.string() + ": T is " + format_number(length(lever)) +
+                         " m long; expected the metres between two devices on a car");
+    Quaternion q = from_rotation_matrix({r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8]});
+    const double n = std::sqrt(q.x * q.x + q.y * q.y + q.z * q.z + q.w * q.w);
+    return {lever, {q.x / n, q.y / n, q.z / n, q.w / n}};
+}
+
+/// The lines of a timestamps file by the number of the frame.
+class Stamps {
+  public:
+    Stamps(const fs::path& path, const std::vector<fs::path>& files) : path_(path) {
+        if (!fs::exists(path)) return;
+        lines_ = read_timestamps(path);
+        if (lines_.empty() || files.empty()) return;
+        // A drive that was cut out of a longer one may keep the numbers of the files but not all the lines.
+        if (lines_.size() <= number_of(files.back())) {
+            if (lines_.size() != files.size())
+                throw InputError(path.string() + ": " + std::to_string(lines_.size()) + " times for " +
+                                 std::to_string(files.size()) + " files up to number " +
+                                 std::to_string(number_of(files.back())) +
+                                 "; expected one for each frame. Without the file " +
+                                 "the frames are taken to follow each other evenly");
+            std::map<std::size_t, std::optional<double>> by_number;
+            for (std::size_t i = 0; i < files.size(); ++i) by_number[number_of(files[i])] = lines_[i];
+            lines_.assign(number_of(files.back()) + 1, std::nullopt);
+            for (const auto& [number, time_s] : by_number) lines_[number] = time_s;
+        }
+    }
+    bool there() const { return !lines_.empty(); }
+    /// Throws InputError when the frame has none.
+    double of(std::size_t number) const {
+        if (number >= lines_.size() || !lines_[number])
+            throw InputError(path_.string() + ": no time for frame " + std::to_string(number));
+        return *lines_[number];
+    }
+
+  private:
+    fs::path path_;
+    std::vector<std::optional<double>> lines_;
+};
+
+std::vector<OxtsFrame> read_frames(const DriveRequest& request, const std::vector<fs::path>& files) {
+    std::vector<OxtsFrame> frames;
+    for (const fs::path& file : files) frames.push_back({number_of(file), read_oxts(file), {}});
+    const OxtsRecord& first = frames.front().record;
+    const OxtsPlane plane(request.options.origin.value_or(
+        DriveOptions::Geodetic{first.latitude_deg, first.longitude_deg, first.altitude_m}));
+    for (OxtsFrame& frame : frames) frame.world_from_body = plane.world_from_body(frame.record);
+    return frames;
+}
+
+/// When records and scans were made, and how that is known.
+struct Times {
+    std::vector<double> records_s;
+    std::map<std::size_t, double> forward_s;  ///< of each scan, by number: when it looked forward
+    double period_s = kUsualPeriod_s;
+    std::string from;
+    bool assumed = false;
+};
+
+/// From times by frame to times of the scans with those numbers.
+void take_forward(Times& times, const std::vector<fs::path>& scans, const std::vector<OxtsFrame>& frames,
+                  const std::vector<double>& frames_s) {
+    std::map<std::size_t, double> by_number;
+    for (std::size_t i = 0; i < frames.size(); ++i) by_number[frames[i].number] = frames_s[i];
+    for (const fs::path& scan : scans) {
+        const auto found = by_number.find(number_of(scan));
+        if (found == by_number.end())
+            throw InputError(scan.string() +
+                             ": no record in oxts/data has its number; without timestamps of "
+                             "the scans nothing else says when it was");
+        times.forward_s[number_of(scan)] = found->second;
+    }
+}
+
+double usual_step(const std::map<std::size_t, double>& by_number) {
+    std::vector<double> steps;
+    for (auto at = by_number.begin(); at != by_number.end() && std::next(at) != by_number.end(); ++at)
+        steps.push_back((std::next(at)->second - at->second) /
+                        static_cast<double>(std::next(at)->first - at->first));
+    return steps.empty() ? 0 : median_of(std::move(steps));
+}
+
+Times times_of(const DriveRequest& request, const std::vector<fs::path>& scans,
+               const std::vector<OxtsFrame>& frames, const Stamps& oxts_stamps) {
+    const Stamps stamps(request.folder / "velodyne_points/timestamps.txt", scans);
+    Times times;
+    if (stamps.there())
+        for (const fs::path& scan : scans) times.forward_s[number_of(scan)] = stamps.of(number_of(scan));
+    if (oxts_stamps.there()) {
+        for (const OxtsFrame& frame : frames) times.records_s.push_back(oxts_stamps.of(frame.number));
+        times.from = "the timestamps of OXTS and scans";
+        if (!stamps.there()) {
+            take_forward(times, scans, frames, evened(times.records_s, frames));
+            times.from = "the timestamps of OXTS, evened: the scans have none";
+        }
+    } else {
+        const auto by_speed = request.options.rate_hz ? std::nullopt : times_by_speed(frames);
+        const double period_s = request.options.rate_hz ? 1 / *request.options.rate_hz : kUsualPeriod_s;
+        std::vector<double> frames_s;
+        for (const OxtsFrame& frame : frames)
+            frames_s.push_back(static_cast<double>(frame.number - frames.front().number) * period_s);
+        times.records_s = by_speed ? by_speed->records_s : frames_s;
+        if (by_speed) frames_s = by_speed->frames_s;
+        times.assumed = !by_speed;
+        times.from = std::string("OXTS has no timestamps: ") +
+                     (by_speed ? "its times are found by way and speed between its records, in steps of 10 ms"
+                      : request.options.rate_hz ? "the rate is given by --rate"
+                                                : "10 frames a second are assumed; --rate says otherwise");
+        if (!stamps.there()) {
+            take_forward(times, scans, frames, frames_s);
+        } else {
+            for (std::size_t i = 0; i < frames.size(); ++i)
+                times.records_s[i] += stamps.of(frames[i].number) - frames_s[i];
+            times.from += "; the scans have theirs";
+        }
+    }
+    const double step_s = usual_step(times.forward_s);
+    if (kPeriod_s.contains(step_s)) times.period_s = step_s;
+    if (request.options.rate_hz) times.period_s = 1 / *request.options.rate_hz;
+    return times;
+}
+
+/// The turn of each scan: by its own stamps of begin and end, or a period around the moment it looked
+/// forward. Says how it is known.
+std::string set_turns(Drive& drive, const Times& times, const DriveRequest& request, const ScanOrder& order) {
+    std::vector<fs::path> files;
+    for (const DriveScan& scan : drive.scans) files.push_back(scan.path);
+    const fs::path folder = request.folder / "velodyne_points";
+    const Stamps begins(folder / "timestamps_start.txt", files), ends(folder / "timestamps_end.txt", files);
+    const Stamps middles(folder / "timestamps.txt", files);
+    const bool stamped = begins.there() && ends.there();
+    const Compensated compensated =
+        request.options.compensated == Compensated::automatic ? Compensated::no : request.options.compensated;
+    for (auto& [path, sweep, labels] : drive.scans) {
+        const std::size_t number = number_of(path);
+        const double forward_s = times.forward_s.at(number);
+        sweep = sweep_at(forward_s, {compensated, times.period_s}, order);
+        if (compensated != Compensated::no || !stamped) continue;
+        sweep.begin_s = begins.of(number), sweep.end_s = ends.of(number);
+        if (!kPeriod_s.contains(sweep.end_s - sweep.begin_s))
+            throw InputError((folder / "timestamps_end.txt").string() + ": the turn of frame " +
+                             std::to_string(number) + " takes " + format_number(sweep.end_s - sweep.begin_s) +
+                             " s; expected a time " + kPeriod_s.text());
+        const double share = (forward_s - sweep.begin_s) / (sweep.end_s - sweep.begin_s);
+        // A stamp of the moment it looked forward that is far from the middle is of something else.
+        const double before = middles.there() && share > 0.3 && share < 0.7 ? share : 0.5;
+        sweep.start_azimuth_rad = (order.clockwise ? 2 : -2) * exact::kPi * before;
+        sweep.reference_s = sweep.begin_s;
+    }
+    if (compensated != Compensated::no) return "given by --compensated";
+    return std::string(order.clockwise ? "clockwise" : "counterclockwise") +
+           (stamped ? ", from timestamps_start to timestamps_end" : ", forward in the middle of the turn");
+}
+
+}  // namespace
+
+bool is_kitti_raw(const fs::path& folder) { return fs::is_directory(folder / "velodyne_points" / "data"); }
+
+Drive read_kitti_raw(const DriveRequest& request) {
+    const fs::path& folder = request.folder;
+    const std::vector<fs::path> scans = files_in(folder / "velodyne_points/data", {".bin", ".txt"});
+    if (scans.empty())
+        throw InputError((folder / "velodyne_points/data").string() + ": no .bin or .txt scans");
+    if (!fs::is_directory(folder / "oxts/data"))
+        throw InputError(folder.string() +
+                         ": no oxts/data, so nothing says where the car was; it is part of the "
+                         "same download as velodyne_points");
+    const std::vector<fs::path> files = files_in(folder / "oxts/data", {".txt"});
+    if (files.empty()) throw InputError((folder / "oxts/data").string() + ": no records");
+    const Pose sensor_from_body = read_calibration(folder);
+    const std::vector<OxtsFrame> frames = read_frames(request, files);
+    const Times times = times_of(request, scans, frames, Stamps(folder / "oxts/timestamps.txt", files));
+
+    std::vector<StampedPose> poses;
+    for (std::size_t i = 0; i < frames.size(); ++i)
+        poses.push_back({times.records_s[i], frames[i].world_from_body * inverse(sensor_from_body)});
+    const Trajectory given(std::move(poses), (folder / "oxts").string());
+
+    Drive drive;
+    drive.kind = "KITTI raw";
+    for (const fs::path& scan : scans) drive.scans.push_back({scan, {}, {}});
+    ScanOrder order;
+    order.start_azimuth_rad = exact::kPi;
+    order.clockwise = request.options.spin != DriveOptions::Spin::counterclockwise;
+    const std::string turn = set_turns(drive, times, request, order);
+    for (const DriveScan& scan : drive.scans)
+        if (scan.sweep.end_s < given.begin_s() - 1 || scan.sweep.begin_s > given.end_s() + 1)
+            throw InputError(scan.path.string() + ": its time, " + format_number(scan.sweep.begin_s) +
+                             " s, is more than a second away from the records of OXTS (" +
+                             format_number(given.begin_s()) + " to " + format_number(given.end_s()) + " s)");
+    place_scans(drive, SmoothPath(given));
+    drive.frame = drive.scans.front().sweep.frame;
+    drive.rate_hz = 1 / times.period_s;
+    drive.lever_arm_m = inverse(sensor_from_body).translation;
+
+    drive.facts.emplace_back("turn", turn);
+    drive.facts.emplace_back("clock", times.from);
+    if (times.assumed) drive.assumptions.push_back(times.from);
+    const OxtsRecord& first = frames.front().record;
+    const auto origin = request.options.origin.value_or(
+        DriveOptions::Geodetic{first.latitude_deg, first.longitude_deg, first.altitude_m});
+    drive.facts.emplace_back("poses",
+                             std::to_string(frames.size()) + " OXTS records, through calib_imu_to_velo.txt");
+    drive.facts.emplace_back(
+        "origin",
+        "latitude " + with_unit(origin.latitude_deg, 9, "°, longitude ") +
+            with_unit(origin.longitude_deg, 9, "°, altitude ") + with_unit(origin.altitude_m, 3, "m") +
+            " is 0, 0, 0; x east, y north" +
+            (request.options.origin ? " (--origin)" : " (the first OXTS record; --origin says otherwise)"));
+    return drive;
+}
+
+}  // namespace citysplat::io
