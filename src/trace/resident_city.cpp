@@ -5,9 +5,17 @@
 #include "core/parallel.hpp"
 #include "trace/tile_frustum.hpp"
 
+#include <tbb/task_arena.h>
+
 #include <algorithm>
 
 namespace citysplat::trace {
+
+std::size_t shared_batch(const Tracer& tracer, std::span<const Ray> rays) {
+    const auto threads = static_cast<std::size_t>(tbb::this_task_arena::max_concurrency());
+    const std::size_t wanted = tracer.batch_rays(rays.first(std::min(rays.size(), Tracer::kSampleRays)));
+    return std::min(wanted, std::max((rays.size() + threads - 1) / threads, Tracer::kSampleRays));
+}
 
 std::vector<std::vector<std::uint32_t>> ResidentCity::split(std::span<const std::uint32_t> tiles) const {
     std::uint64_t total = 0;
@@ -66,7 +74,7 @@ std::vector<std::uint32_t> ResidentCity::reach(std::span<const Ray> rays) const 
 
 template <class Trace>
 void ResidentCity::cast(std::span<const Ray> rays, const CancelToken& cancel, const Trace& trace) {
-    const std::size_t batch = tracer_.batch_rays(rays.first(std::min(rays.size(), Tracer::kSampleRays)));
+    const std::size_t batch = shared_batch(tracer_, rays);
     visit(reach(rays), cancel, [&](const Pass& pass) {
         parallel_for((rays.size() + batch - 1) / batch, [&](std::size_t i) {
             cancel.check();

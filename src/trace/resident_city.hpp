@@ -10,6 +10,9 @@
 
 namespace citysplat::trace {
 
+/// How many of these rays a call should bring so that every thread has some of them.
+std::size_t shared_batch(const Tracer& tracer, std::span<const Ray> rays);
+
 /// A city as something to cast rays at, whatever part of it fits the memory. Used by one thread at a time,
 /// which traces with as many as it likes.
 class ResidentCity {

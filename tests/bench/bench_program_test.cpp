@@ -133,10 +133,12 @@ TEST_CASE("rays that meet nothing give no figure") {
     SECTION("its own drive gives figures that are numbers") {
         const std::string table = street.dir / "table.md";
         const Outcome outcome =
-            run_bench({"bench_trace", street.city, street.trajectory, "--scans", "6", "--table", table});
+            run_bench({"bench_trace", street.city, street.trajectory, "--scans", "6", "--sensor", "vlp-16",
+                       "--sensor", "scattered", "--duel-scans", "1", "--rounds", "1", "--table", table});
         INFO(outcome.err);
         CHECK(outcome.exit_code == 0);
         CHECK_THAT(outcome.out, Catch::Contains("× the bare Embree loop") && !Catch::Contains("nan"));
+        CHECK_THAT(outcome.out, Catch::Contains("vlp-16, 5 hits, 2 threads") && Catch::Contains("× Embree"));
         CHECK(std::filesystem::file_size(table) > 100);
     }
 }

@@ -7,7 +7,7 @@
 #include "core/parallel.hpp"
 #include "sim/drive/simulation.hpp"
 #include "sim/scan/ray_batch.hpp"
-#include "trace/tracer.hpp"
+#include "trace/resident_city.hpp"
 
 #include <tbb/task_arena.h>
 
@@ -68,8 +68,7 @@ struct Results {
 };
 
 void trace_all(const Contender& contender, std::span<const Ray> rays, std::uint32_t depth, Results& results) {
-    const std::size_t batch =
-        contender.tracer->batch_rays(rays.first(std::min(rays.size(), trace::Tracer::kSampleRays)));
+    const std::size_t batch = trace::shared_batch(*contender.tracer, rays);
     parallel_for((rays.size() + batch - 1) / batch, [&](std::size_t i) {
         const std::size_t first = i * batch, count = std::min(batch, rays.size() - first);
         const auto part = rays.subspan(first, count);

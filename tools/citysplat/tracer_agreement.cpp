@@ -3,6 +3,7 @@
 #include "citysplat/context.hpp"
 #include "core/parallel.hpp"
 #include "sim/scan/scan_tracer.hpp"
+#include "trace/resident_city.hpp"
 
 #include <tbb/enumerable_thread_specific.h>
 
@@ -28,21 +29,17 @@ std::vector<Result> trace_all(std::span<const trace::Ray> rays, std::size_t batc
     return results;
 }
 
-std::size_t batch_rays(const BoundTracer& bound, std::span<const trace::Ray> rays) {
-    return bound.tracer.batch_rays(rays.first(std::min(rays.size(), trace::Tracer::kSampleRays)));
-}
-
 std::vector<trace::Hit> closest(const BoundTracer& bound, std::span<const trace::Ray> rays, double& seconds) {
-    return trace_all<trace::Hit>(rays, batch_rays(bound, rays), seconds, [&](auto part, auto hits) {
-        bound.tracer.closest(*bound.tiles, part, hits);
-    });
+    return trace_all<trace::Hit>(
+        rays, trace::shared_batch(bound.tracer, rays), seconds,
+        [&](auto part, auto hits) { bound.tracer.closest(*bound.tiles, part, hits); });
 }
 
 std::vector<trace::HitList> nearest(const BoundTracer& bound, std::span<const trace::Ray> rays,
                                     std::uint32_t depth, float gap_m, double& seconds) {
-    return trace_all<trace::HitList>(rays, batch_rays(bound, rays), seconds, [&](auto part, auto lists) {
-        bound.tracer.nearest(*bound.tiles, part, depth, gap_m, lists);
-    });
+    return trace_all<trace::HitList>(
+        rays, trace::shared_batch(bound.tracer, rays), seconds,
+        [&](auto part, auto lists) { bound.tracer.nearest(*bound.tiles, part, depth, gap_m, lists); });
 }
 
 std::vector<sim::Return> returns(const BoundTracer& bound, const sim::ScanView& scan, double& seconds) {
