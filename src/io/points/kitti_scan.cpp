@@ -74,8 +74,9 @@ std::unique_ptr<PointFile> open_floats(File file, const ReadOptions& options, co
 }  // namespace
 
 std::unique_ptr<PointFile> open_kitti_scan(File file, const ReadOptions& options) {
-    return open_floats(std::move(file), options,
-                       {{"x", "y", "z", "reflectance"}, "KITTI", "KITTI scan (float32 x, y, z, reflectance)"});
+    return open_floats(
+        std::move(file), options,
+        {{"x", "y", "z", "reflectance"}, "KITTI", "KITTI scan (float32 x, y, z, reflectance)"});
 }
 
 std::unique_ptr<PointFile> open_nuscenes_scan(File file, const ReadOptions& options) {

@@ -89,7 +89,7 @@ struct BuildReport {
     std::string crs;         ///< of the city; empty when no input says
     std::uint64_t far_outliers = 0;
     SensorMask::Counts masked{};  ///< points of the inputs of this run that a mask left out
-    std::uint64_t removed = 0;  ///< points left out because rays saw through them
+    std::uint64_t removed = 0;    ///< points left out because rays saw through them
     std::uint64_t inputs = 0, inputs_read = 0, inputs_hashed = 0;
     std::uint64_t tiles_total = 0, tiles_built = 0, tiles_reused = 0, tiles_empty = 0, tiles_checked = 0;
     std::uint64_t halo_widened = 0;  ///< tiles that needed more than the usual halo

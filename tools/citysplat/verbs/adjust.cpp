@@ -201,6 +201,7 @@ void add_adjust(CLI::App& app, Context& context) {
         ->capture_default_str()
         ->type_name("DEG");
     flags->reading.add_to(verb);
+    verb.remove_option(verb.get_option("--adjusted"));  // the poses as given are what is adjusted
     flags->trajectory_reading.add_to(verb);
     verb.footer(
         "Example: citysplat adjust drive/*.las --trajectory drive/given.tum --out drive/adjusted.tum\n"
