@@ -1,3 +1,4 @@
+#include "citysplat/cast_flags.hpp"
 #include "citysplat/context.hpp"
 #include "citysplat/input_flags.hpp"
 #include "citysplat/number_flags.hpp"
@@ -163,14 +164,7 @@ void add_calibrate(CLI::App& app, Context& context) {
         ->check(whole_from(std::uint64_t{1}, std::uint64_t{100'000}))
         ->capture_default_str()
         ->type_name("N");
-    verb.add_option("--hits", f.cast.hits, "average up to D hits of one surface, as simulate does")
-        ->check(whole_from(1, static_cast<int>(trace::kMaxHits)))
-        ->capture_default_str()
-        ->type_name("D");
-    verb.add_option("--gap", f.cast.gap_m, "greatest distance between hits of one surface")
-        ->check(in_range(ranges::kGap_m))
-        ->capture_default_str()
-        ->type_name("M");
+    add_cast_flags(verb, f.cast);
     verb.add_option("--resident", f.resident, "memory for tiles")->capture_default_str()->type_name("SIZE");
     f.reading.add_to(verb);
     f.trajectory_reading.add_to(verb);

@@ -1,5 +1,6 @@
 #include "compare/compare.hpp"
 
+#include "citysplat/cast_flags.hpp"
 #include "citysplat/context.hpp"
 #include "citysplat/input_flags.hpp"
 #include "citysplat/number_flags.hpp"
@@ -302,14 +303,7 @@ void add_ray_flags(CLI::App& verb, CompareFlags& f) {
     verb.add_option("--trajectory", f.trajectory, "where the sensor was, by the times of the points")
         ->check(CLI::ExistingFile)
         ->type_name("FILE");
-    verb.add_option("--hits", f.cast.hits, "average up to D hits of one surface, as simulate does")
-        ->check(whole_from(1, static_cast<int>(trace::kMaxHits)))
-        ->capture_default_str()
-        ->type_name("D");
-    verb.add_option("--gap", f.cast.gap_m, "greatest distance between hits of one surface")
-        ->check(in_range(ranges::kGap_m))
-        ->capture_default_str()
-        ->type_name("M");
+    add_cast_flags(verb, f.cast);
     verb.add_option("--reach", f.cast.reach_m, "length of rays that did not come back")
         ->check(in_range({1, static_cast<double>(trace::kMaxRange_m), "m"}))
         ->capture_default_str()
