@@ -1,10 +1,10 @@
-# Script of citysplat_embed_text(): OUT, NAME, FILES.
+# Script of CitysplatEmbed.cmake: OUT, NAME, PART (of a file's path that becomes its name), FILES.
 set(body "#include \"core/embedded.hpp\"\n\n#include <array>\n#include <span>\n\nnamespace citysplat::embedded {\n\n")
 string(APPEND body "std::span<const Text> ${NAME}();\nstd::span<const Text> ${NAME}() {\n    static const std::array texts{\n")
 foreach(file IN LISTS FILES)
-  get_filename_component(stem ${file} NAME_WE)
+  get_filename_component(file_name ${file} ${PART})
   file(READ ${file} content)
-  string(APPEND body "        Text{\"${stem}\", R\"~embed~(${content})~embed~\"},\n")
+  string(APPEND body "        Text{\"${file_name}\", R\"~embed~(${content})~embed~\"},\n")
 endforeach()
 string(APPEND body "    };\n    return texts;\n}\n\n}  // namespace citysplat::embedded\n")
 file(WRITE ${OUT} "${body}")

@@ -46,9 +46,14 @@ void put(std::byte* to, std::span<const T> values) {
 }
 
 /// The launch with everything but its rays and hits.
-TraceParams params_for(const LoadedScene& scene, const TraceTask& task) {
-    return {scene.scenes(), scene.tiles(), nullptr, nullptr, scene.scene_count, {task.depth, task.reach_m},
-            task.frame};
+TraceParams params_for(const SceneOnDevice& scene, const TraceTask& task) {
+    return {scene.tiles.scenes(),
+            {scene.tiles.tiles(), scene.parts.views()},
+            nullptr,
+            nullptr,
+            scene.tiles.scene_count,
+            scene.parts.count,
+            {task.depth, task.reach_m}};
 }
 
 }  // namespace
@@ -150,9 +155,10 @@ std::span<const T> BatchTracer::result(const Bench& bench, std::size_t offset, s
     return {reinterpret_cast<const T*>(bench.host.bytes().data() + offset), count};
 }
 
-void BatchTracer::trace(const LoadedScene& scene, std::size_t rays, const TraceTask& task,
+void BatchTracer::trace(const SceneOnDevice& scene, std::size_t rays, const TraceTask& task,
                         const Prepare& prepare, const Receive& receive) {
-    assert(scene.scene_count > 0 && task.depth >= 1 && task.depth <= trace::kMaxHits);
+    assert(scene.tiles.scene_count + scene.parts.count > 0 && task.depth >= 1 &&
+           task.depth <= trace::kMaxHits);
     run(
         rays, batch_rays(task.depth), [&](Bench& bench) { submit_rays(bench, scene, task, prepare); },
         [&](Bench& bench) {
@@ -161,7 +167,7 @@ void BatchTracer::trace(const LoadedScene& scene, std::size_t rays, const TraceT
         });
 }
 
-void BatchTracer::submit_rays(Bench& bench, const LoadedScene& scene, const TraceTask& task,
+void BatchTracer::submit_rays(Bench& bench, const SceneOnDevice& scene, const TraceTask& task,
                               const Prepare& prepare) {
     const RayPlaces places(batch_hits_);
     const DeviceAddress base = bench.device.address();
@@ -179,7 +185,7 @@ void BatchTracer::submit_rays(Bench& bench, const LoadedScene& scene, const Trac
                      base + places.hits);
 }
 
-void BatchTracer::scan(const LoadedScene& scene, const sim::ScanPart& part, const ReceiveReturns& receive) {
+void BatchTracer::scan(const SceneOnDevice& scene, const sim::ScanPart& part, const ReceiveReturns& receive) {
     assert(part.scan.model.depth >= 1 && part.scan.model.depth <= trace::kMaxHits);
     run(
         part.count, batch_rays(part.scan.model.depth), [&](Bench& bench) { submit_scan(bench, scene, part); },
@@ -189,7 +195,7 @@ void BatchTracer::scan(const LoadedScene& scene, const sim::ScanPart& part, cons
         });
 }
 
-void BatchTracer::submit_scan(Bench& bench, const LoadedScene& scene, const sim::ScanPart& part) {
+void BatchTracer::submit_scan(Bench& bench, const SceneOnDevice& scene, const sim::ScanPart& part) {
     const ScanPlaces places(batch_hits_);
     const DeviceAddress base = bench.device.address();
     const sim::ReturnModel& model = part.scan.model;

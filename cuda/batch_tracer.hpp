@@ -16,11 +16,16 @@ struct TraceTask {
     TraceKind kind = TraceKind::closest;
     std::uint32_t depth = 1;  ///< hits kept for each ray
     float reach_m = 0;        ///< nearest only
-    std::uint32_t frame = kAllFrames;
 };
 
 /// Up to `depth` hits of a surface, as Tracer::nearest() means it.
 TraceTask nearest_task(std::uint32_t depth, float gap_m);
+
+/// What rays are sent through. Must stay until they are back.
+struct SceneOnDevice {
+    const LoadedScene& tiles;
+    const LoadedParts& parts;
+};
 
 /// Sends batches of rays through a bound scene and brings back their hits, or fires the batches of a scan and
 /// brings back their returns.
@@ -40,15 +45,16 @@ class BatchTracer {
     using Prepare = std::function<void(std::size_t first, std::span<trace::Ray> out)>;
     /// Takes the hits of rays `first` …: `depth` for each, in order; the first that does not exist ends them.
     using Receive = std::function<void(std::size_t first, std::span<const trace::Hit> hits)>;
-    /// Calls both for all rays in order. Safe to call from several threads. Requires a scene with tiles.
-    void trace(const LoadedScene& scene, std::size_t rays, const TraceTask& task, const Prepare& prepare,
+    /// Calls both for all rays in order. Safe to call from several threads. Requires a scene with tiles or
+    /// parts.
+    void trace(const SceneOnDevice& scene, std::size_t rays, const TraceTask& task, const Prepare& prepare,
                const Receive& receive);
 
     /// Takes the returns of firings `first` … of the scan, in their order.
     using ReceiveReturns = std::function<void(std::size_t first, std::span<const sim::Return> returns)>;
     /// Calls it for all firings of the part in order. Safe to call from several threads. A scene without
     /// tiles is allowed.
-    void scan(const LoadedScene& scene, const sim::ScanPart& part, const ReceiveReturns& receive);
+    void scan(const SceneOnDevice& scene, const sim::ScanPart& part, const ReceiveReturns& receive);
 
     std::size_t batch_hits() const { return batch_hits_; }
 
@@ -68,8 +74,8 @@ class BatchTracer {
     /// Cuts `count` items into batches: submit(bench) for each, and when its work is done collect(bench).
     template <class Submit, class Collect>
     void run(std::size_t count, std::size_t batch, const Submit& submit, const Collect& collect);
-    void submit_rays(Bench& bench, const LoadedScene& scene, const TraceTask& task, const Prepare& prepare);
-    void submit_scan(Bench& bench, const LoadedScene& scene, const sim::ScanPart& part);
+    void submit_rays(Bench& bench, const SceneOnDevice& scene, const TraceTask& task, const Prepare& prepare);
+    void submit_scan(Bench& bench, const SceneOnDevice& scene, const sim::ScanPart& part);
     /// `count` values that came back to the bench.
     template <class T>
     std::span<const T> result(const Bench& bench, std::size_t offset, std::size_t count) const;

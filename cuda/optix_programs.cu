@@ -21,14 +21,55 @@ namespace {
 __device__ float as_float(unsigned bits) { return __uint_as_float(bits); }
 __device__ unsigned as_bits(float value) { return __float_as_uint(value); }
 
-__device__ void shoot(const SceneView& scene, const trace::Ray& ray, float t_max, unsigned program,
-                      unsigned (&payload)[kPayloadWords]) {
-    const Vec3f origin = trace::local_origin(trace::lattice_origin(ray), scene.anchor);
-    optixTrace(static_cast<OptixTraversableHandle>(scene.traversable),
-               make_float3(origin.x, origin.y, origin.z),
-               make_float3(ray.direction.x, ray.direction.y, ray.direction.z), ray.t_min, t_max, 0.0f,
-               OptixVisibilityMask(255), OPTIX_RAY_FLAG_DISABLE_ANYHIT | OPTIX_RAY_FLAG_DISABLE_CLOSESTHIT,
-               program, 0u, 0u, payload[0], payload[1], payload[2]);
+/// Which intersection program is asked, and the word of the payload that holds the distance from which on
+/// nothing is wanted any more.
+struct Question {
+    unsigned program, bound_word;
+};
+
+__device__ void shoot(unsigned long long traversable, const trace::LocalRay& local, float t_min,
+                      const Question& question, unsigned (&payload)[kPayloadWords]) {
+    optixTrace(static_cast<OptixTraversableHandle>(traversable),
+               make_float3(local.origin.x, local.origin.y, local.origin.z),
+               make_float3(local.direction.x, local.direction.y, local.direction.z), t_min,
+               as_float(payload[question.bound_word]), 0.0f, OptixVisibilityMask(255),
+               OPTIX_RAY_FLAG_DISABLE_ANYHIT | OPTIX_RAY_FLAG_DISABLE_CLOSESTHIT, question.program, 0u, 0u,
+               payload[0], payload[1], payload[2], payload[3]);
+}
+
+/// Sends a ray through all tiles and parts, each time in their frame.
+__device__ void shoot_all(const trace::Ray& ray, const Question& question,
+                          unsigned (&payload)[kPayloadWords]) {
+    payload[3] = kAmongTiles;
+    for (std::uint32_t s = 0; s < params.scene_count; ++s) {
+        const SceneView& scene = params.scenes[s];
+        const Vec3f origin = trace::local_origin(trace::lattice_origin(ray), scene.anchor);
+        shoot(scene.traversable, {origin, ray.direction}, ray.t_min, question, payload);
+    }
+    for (std::uint32_t p = 0; p < params.part_count; ++p) {
+        const PartView& part = params.tables.parts[p];
+        if (!part.exists(ray.time_s)) continue;
+        payload[3] = p;
+        const trace::PoseKey at = trace::pose_at(part.motion, ray.time_s);
+        shoot(part.traversable, trace::local_ray(at, ray, part.triangles != nullptr), ray.t_min, question,
+              payload);
+    }
+}
+
+/// Whether the ray under way meets the primitive that the traversal asks for. World ray means: as it was
+/// given to optixTrace(), in the part's frame.
+__device__ bool meets_primitive(Candidate& hit) {
+    const trace::Ray& ray = params.rays[optixGetLaunchIndex().x];
+    const unsigned part = optixGetPayload_3();
+    hit.place.splat = optixGetPrimitiveIndex();
+    if (part == kAmongTiles) {
+        hit.place.slot = optixGetInstanceId();
+        return meets_splat(params.tables.tiles[hit.place.slot], hit.place.splat, ray, hit.t);
+    }
+    hit.place.slot = kFirstPartSlot + part;
+    const float3 origin = optixGetWorldRayOrigin(), direction = optixGetWorldRayDirection();
+    const trace::LocalRay local{{origin.x, origin.y, origin.z}, {direction.x, direction.y, direction.z}};
+    return meets_part(params.tables.parts[part], hit.place.splat, local, ray, hit.t);
 }
 
 __device__ Nearest& nearest_of_ray() {
@@ -41,20 +82,17 @@ __device__ Nearest& nearest_of_ray() {
 extern "C" __global__ void __raygen__closest() {
     const unsigned i = optixGetLaunchIndex().x;
     const trace::Ray ray = params.rays[i];
-    unsigned best[kPayloadWords] = {as_bits(ray.t_max), kNoSlot, 0u};
-    for (std::uint32_t s = 0; s < params.scene_count; ++s)
-        shoot(params.scenes[s], ray, as_float(best[0]), 0u, best);
+    unsigned best[kPayloadWords] = {as_bits(ray.t_max), kNoSlot, 0u, 0u};
+    shoot_all(ray, {0u, 0u}, best);
     const Candidate hit{as_float(best[0]), {best[1], best[2]}};
-    params.hits[i] = hit.place.slot == kNoSlot ? trace::Hit{} : describe(hit, params.tiles, ray);
+    params.hits[i] = hit.place.slot == kNoSlot ? trace::Hit{} : describe(hit, params.tables, ray);
 }
 
 extern "C" __global__ void __intersection__closest() {
-    const unsigned slot = optixGetInstanceId();
-    Candidate hit{0, {slot, optixGetPrimitiveIndex()}};
-    const trace::Ray& ray = params.rays[optixGetLaunchIndex().x];
-    if (!meets_splat(params.tiles[slot], hit.place.splat, ray, params.frame, hit.t)) return;
+    Candidate hit;
+    if (!meets_primitive(hit)) return;
     const Candidate best{as_float(optixGetPayload_0()), {optixGetPayload_1(), optixGetPayload_2()}};
-    if (best.place.slot != kNoSlot && !comes_before(hit, best, params.tiles)) return;
+    if (best.place.slot != kNoSlot && !comes_before(hit, best, params.tables)) return;
     optixSetPayload_0(as_bits(hit.t));
     optixSetPayload_1(hit.place.slot);
     optixSetPayload_2(hit.place.splat);
@@ -68,21 +106,18 @@ extern "C" __global__ void __raygen__nearest() {
     nearest.count = 0;
     const unsigned long long address = reinterpret_cast<unsigned long long>(&nearest);
     unsigned payload[kPayloadWords] = {static_cast<unsigned>(address), static_cast<unsigned>(address >> 32),
-                                       as_bits(ray.t_max)};
-    for (std::uint32_t s = 0; s < params.scene_count; ++s)
-        shoot(params.scenes[s], ray, as_float(payload[2]), 1u, payload);
+                                       as_bits(ray.t_max), 0u};
+    shoot_all(ray, {1u, 2u}, payload);
     const std::uint32_t count = count_within_reach(nearest, params.wanted.reach_m);
     trace::Hit* out = params.hits + static_cast<std::size_t>(i) * params.wanted.depth;
-    for (std::uint32_t k = 0; k < count; ++k) out[k] = describe(nearest.hits[k], params.tiles, ray);
+    for (std::uint32_t k = 0; k < count; ++k) out[k] = describe(nearest.hits[k], params.tables, ray);
     if (count < params.wanted.depth) out[count] = trace::Hit{};
 }
 
 extern "C" __global__ void __intersection__nearest() {
-    const unsigned slot = optixGetInstanceId();
-    Candidate hit{0, {slot, optixGetPrimitiveIndex()}};
-    const trace::Ray& ray = params.rays[optixGetLaunchIndex().x];
-    if (!meets_splat(params.tiles[slot], hit.place.splat, ray, params.frame, hit.t)) return;
-    const float bound = offer(nearest_of_ray(), hit, params.wanted, params.tiles);
+    Candidate hit;
+    if (!meets_primitive(hit)) return;
+    const float bound = offer(nearest_of_ray(), hit, params.wanted, params.tables);
     if (!(bound < as_float(optixGetPayload_2()))) return;
     optixSetPayload_2(as_bits(bound));
     optixReportIntersection(bound, 0u);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -32,12 +33,22 @@ class OptixTile final : public trace::TracerTile {
   public:
     OptixTile(std::shared_ptr<Gpu> gpu, const SplatTile& tile)
         : gpu_(std::move(gpu)), loaded_(gpu_->loader.load(tile)) {}
+    OptixTile(std::shared_ptr<Gpu> gpu, const trace::MeshPrimitives& mesh)
+        : gpu_(std::move(gpu)), loaded_(gpu_->loader.load(mesh)) {}
     std::size_t bytes() const override { return loaded_.bytes(); }
     const LoadedTile& loaded() const { return loaded_; }
+    /// The scene that parts of this shape are met in; made when it is asked for.
+    std::uint64_t shape() const {
+        std::call_once(asked_, [this] { shape_accel_ = gpu_->loader.build_shape(loaded_, shape_); });
+        return shape_;
+    }
 
   private:
     std::shared_ptr<Gpu> gpu_;
     LoadedTile loaded_;
+    mutable std::once_flag asked_;
+    mutable DeviceBuffer shape_accel_;
+    mutable std::uint64_t shape_ = 0;
 };
 
 class OptixTileSet final : public trace::TileSet {
@@ -74,6 +85,13 @@ void merge(trace::HitList& list, std::span<const trace::Hit> hits, std::uint32_t
         list.hits[--list.count] = trace::Hit{};
 }
 
+PartView view_of(const trace::Part& part) {
+    const auto& shape = static_cast<const OptixTile&>(*part.shape);
+    const LoadedTile& loaded = shape.loaded();
+    return {shape.shape(), loaded.discs(), loaded.triangles(), loaded.facts(),
+            part.motion,   part.facts,     part.from_s,        part.to_s};
+}
+
 /// Where a ray's interest ends, given the hits it has from other tiles.
 float bound(const trace::HitList& list, std::uint32_t depth, float reach_m, float t_max) {
     if (list.count == 0) return t_max;
@@ -88,8 +106,11 @@ class OptixTracer final : public trace::Tracer, public sim::ScanTracer {
 
     std::string name() const override { return gpu_->device->description(); }
 
-    trace::TracerTilePtr load(SplatTile tile) const override {
+    trace::TracerTilePtr load(const SplatTile& tile) const override {
         return std::make_shared<OptixTile>(gpu_, tile);
+    }
+    trace::TracerTilePtr load(const TriangleMesh& mesh) const override {
+        return std::make_shared<OptixTile>(gpu_, trace::MeshPrimitives(mesh));
     }
     std::size_t estimated_bytes(std::uint64_t splats) const override {
         if (splats > std::numeric_limits<std::uint32_t>::max())
@@ -104,10 +125,11 @@ class OptixTracer final : public trace::Tracer, public sim::ScanTracer {
     }
     std::size_t batch_rays(std::span<const trace::Ray>) const override { return gpu_->batches.batch_hits(); }
 
-    void closest(const trace::TileSet& tiles, std::span<const trace::Ray> rays,
+    void closest(const trace::Scene& at, std::span<const trace::Ray> rays,
                  std::span<trace::Hit> hits) const override {
-        const LoadedScene& scene = static_cast<const OptixTileSet&>(tiles).scene();
-        if (scene.scene_count == 0) return;
+        const LoadedParts parts = load_parts(at.parts);
+        const SceneOnDevice scene{static_cast<const OptixTileSet&>(at.tiles).scene(), parts};
+        if (scene.tiles.scene_count + parts.count == 0) return;
         gpu_->batches.trace(
             scene, rays.size(), {},
             [&](std::size_t first, std::span<trace::Ray> out) {
@@ -127,10 +149,11 @@ class OptixTracer final : public trace::Tracer, public sim::ScanTracer {
             });
     }
 
-    void nearest(const trace::TileSet& tiles, std::span<const trace::Ray> rays, std::uint32_t depth,
-                 float gap_m, std::span<trace::HitList> lists) const override {
-        const LoadedScene& scene = static_cast<const OptixTileSet&>(tiles).scene();
-        if (scene.scene_count == 0) return;
+    void nearest(const trace::Scene& at, std::span<const trace::Ray> rays, std::uint32_t depth, float gap_m,
+                 std::span<trace::HitList> lists) const override {
+        const LoadedParts parts = load_parts(at.parts);
+        const SceneOnDevice scene{static_cast<const OptixTileSet&>(at.tiles).scene(), parts};
+        if (scene.tiles.scene_count + parts.count == 0) return;
         depth = std::clamp(depth, 1u, static_cast<std::uint32_t>(trace::kMaxHits));
         const TraceTask task = nearest_task(depth, gap_m);
         const float reach_m = task.reach_m;
@@ -148,18 +171,25 @@ class OptixTracer final : public trace::Tracer, public sim::ScanTracer {
             });
     }
 
-    void scan(const trace::TileSet& tiles, const sim::ScanPart& part,
+    void scan(const trace::Scene& at, const sim::ScanPart& part,
               std::span<sim::Return> returns) const override {
-        gpu_->batches.scan(static_cast<const OptixTileSet&>(tiles).scene(), part,
-                           [&](std::size_t first, std::span<const sim::Return> made) {
-                               const sim::FiringPlan& firings = part.scan.firings;
-                               for (std::size_t i = 0; i < made.size(); ++i)
-                                   returns[ray_number(firings, static_cast<std::uint32_t>(first + i))] =
-                                       made[i];
-                           });
+        const LoadedParts parts = load_parts(at.parts);
+        const SceneOnDevice scene{static_cast<const OptixTileSet&>(at.tiles).scene(), parts};
+        gpu_->batches.scan(scene, part, [&](std::size_t first, std::span<const sim::Return> made) {
+            const sim::FiringPlan& firings = part.scan.firings;
+            for (std::size_t i = 0; i < made.size(); ++i)
+                returns[ray_number(firings, static_cast<std::uint32_t>(first + i))] = made[i];
+        });
     }
 
   private:
+    LoadedParts load_parts(std::span<const trace::Part> parts) const {
+        std::vector<PartView> views;
+        for (const trace::Part& part : parts)
+            if (static_cast<const OptixTile&>(*part.shape).loaded().count > 0) views.push_back(view_of(part));
+        return gpu_->loader.load_parts(views);
+    }
+
     std::shared_ptr<Gpu> gpu_;
 };
 

@@ -17,7 +17,7 @@ struct ScanLaunch {
     const trace::Hit* hits;  ///< TraceParams::hits
     sim::Return* returns;    ///< in the order of the rays
 };
-static_assert(sizeof(ScanLaunch) == 288);
+static_assert(sizeof(ScanLaunch) == 304);
 
 CITYSPLAT_HD inline sim::Firing firing_of_ray(const ScanLaunch& launch, std::uint32_t i) {
     return sim::firing_at(launch.scan.firings, launch.first + i);

@@ -34,7 +34,6 @@ CITYSPLAT_HD inline void decode_splat(const SplatColumns& columns, std::uint32_t
                                       const DecodedSplats& out) {
     const Disc disc = trace::disc_of(columns, i);
     out.discs[i] = trace::make_trace_disc(disc, columns.label[i]);
-    out.discs[i].label |= static_cast<std::uint32_t>(columns.frame[i]) << 16;
     out.facts[i] = trace::facts_of(columns, i);
     out.boxes[i] = box_around(disc);
 }

@@ -40,8 +40,7 @@ SplatColumns columns_at(DeviceAddress address, const SplatTile& tile) {
     };
     return {place(tile.x()),         place(tile.y()),         place(tile.z()),
             place(tile.normal()),    place(tile.radius()),    place(tile.label()),
-            place(tile.intensity()), place(tile.incidence()), place(tile.frame_number()),
-            tile.frame().origin()};
+            place(tile.intensity()), place(tile.incidence()), tile.frame().origin()};
 }
 
 void refuse_bad_splats(const SplatTile& tile) {
@@ -53,10 +52,17 @@ void refuse_bad_splats(const SplatTile& tile) {
 
 }  // namespace
 
-const trace::TraceDisc* LoadedTile::discs() const { return at<const trace::TraceDisc>(splats.address()); }
-const trace::SplatFacts* LoadedTile::facts() const {
-    return at<const trace::SplatFacts>(splats.address() + count * sizeof(trace::TraceDisc));
+const trace::TraceDisc* LoadedTile::discs() const {
+    return is_mesh ? nullptr : at<const trace::TraceDisc>(splats.address());
 }
+const trace::TraceTriangle* LoadedTile::triangles() const {
+    return is_mesh ? at<const trace::TraceTriangle>(splats.address()) : nullptr;
+}
+const trace::SplatFacts* LoadedTile::facts() const {
+    const std::size_t each = is_mesh ? sizeof(trace::TraceTriangle) : sizeof(trace::TraceDisc);
+    return at<const trace::SplatFacts>(splats.address() + count * each);
+}
+const PartView* LoadedParts::views() const { return at<const PartView>(tables.address()); }
 const SceneView* LoadedScene::scenes() const { return at<const SceneView>(tables.address()); }
 const trace::TileView* LoadedScene::tiles() const {
     return at<const trace::TileView>(tables.address() + scene_count * sizeof(SceneView));
@@ -86,6 +92,74 @@ LoadedTile TileLoader::load(const SplatTile& tile) {
                    {const_cast<trace::TraceDisc*>(loaded.discs()),
                     const_cast<trace::SplatFacts*>(loaded.facts()), at<DiscBox>(boxes.address())});
     build_accel(loaded, boxes.address());
+    return loaded;
+}
+
+LoadedTile TileLoader::load(const trace::MeshPrimitives& mesh) {
+    LoadedTile loaded;
+    loaded.is_mesh = true;
+    loaded.count = static_cast<std::uint32_t>(mesh.triangles.size());
+    std::vector<DiscBox> around;
+    for (const trace::TraceTriangle& t : mesh.triangles) {
+        const auto low = [](float a, float b, float c) { return std::min({a, b, c}) - kBoxSlack_m; };
+        const auto high = [](float a, float b, float c) { return std::max({a, b, c}) + kBoxSlack_m; };
+        around.push_back({low(t.a.x, t.b.x, t.c.x), low(t.a.y, t.b.y, t.c.y), low(t.a.z, t.b.z, t.c.z),
+                          high(t.a.x, t.b.x, t.c.x), high(t.a.y, t.b.y, t.c.y), high(t.a.z, t.b.z, t.c.z)});
+    }
+    const std::lock_guard lock(mutex_);
+    const auto triangles = bytes_of(mesh.triangles), facts = bytes_of(mesh.facts),
+               box_bytes = bytes_of(around);
+    loaded.splats = memory_.allocate(MemoryUse::splats, triangles.size() + facts.size());
+    const DeviceBuffer boxes = memory_.allocate(MemoryUse::transient, box_bytes.size());
+    const Drain drain{device_};
+    upload(loaded.splats.address(), triangles);
+    upload(loaded.splats.address() + triangles.size(), facts);
+    upload(boxes.address(), box_bytes);
+    build_accel(loaded, boxes.address());
+    return loaded;
+}
+
+DeviceBuffer TileLoader::build_shape(const LoadedTile& tile, std::uint64_t& traversable) {
+    TileInstance instance{};
+    instance.scene_from_tile[0] = instance.scene_from_tile[5] = instance.scene_from_tile[10] = 1;
+    instance.visibility_mask = 255;
+    instance.traversable = tile.traversable;
+    const std::lock_guard lock(mutex_);
+    return build_scene({&instance, 1}, traversable);
+}
+
+LoadedParts TileLoader::load_parts(std::span<const PartView> parts) {
+    LoadedParts loaded;
+    if (parts.empty()) return loaded;
+    loaded.count = static_cast<std::uint32_t>(parts.size());
+    std::vector<PartView> views(parts.begin(), parts.end());
+    std::vector<trace::PoseKey> keys;
+    std::vector<float> times_s;
+    for (const PartView& part : parts) {
+        const std::uint32_t segments = part.motion.segments;
+        keys.insert(keys.end(), part.motion.keys, part.motion.keys + segments + 1);
+        if (segments > 0)
+            times_s.insert(times_s.end(), part.motion.times_s, part.motion.times_s + segments + 1);
+    }
+    const auto view_bytes = bytes_of(views), key_bytes = bytes_of(keys), time_bytes = bytes_of(times_s);
+    const std::lock_guard lock(mutex_);
+    loaded.tables =
+        memory_.allocate(MemoryUse::scene, view_bytes.size() + key_bytes.size() + time_bytes.size());
+    const DeviceAddress keys_at = loaded.tables.address() + view_bytes.size();
+    const DeviceAddress times_at = keys_at + key_bytes.size();
+    const auto* key = at<const trace::PoseKey>(keys_at);
+    const auto* time_s = at<const float>(times_at);
+    for (PartView& view : views) {
+        view.motion.keys = key;
+        key += view.motion.segments + 1;
+        view.motion.times_s = time_s;
+        if (view.motion.segments > 0) time_s += view.motion.segments + 1;
+    }
+    const Drain drain{device_};
+    upload(loaded.tables.address(), view_bytes);
+    upload(keys_at, key_bytes);
+    upload(times_at, time_bytes);
+    finish();
     return loaded;
 }
 

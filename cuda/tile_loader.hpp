@@ -1,7 +1,9 @@
 #pragma once
 
 #include "cuda/device_memory.hpp"
+#include "cuda/trace_params_hd.hpp"
 #include "model/splat_tile.hpp"
+#include "trace/mesh_primitives.hpp"
 
 #include <array>
 #include <cstdint>
@@ -10,17 +12,27 @@
 
 namespace citysplat::gpu {
 
-/// What a resident tile keeps on the device.
+/// What a resident tile, or the mesh of a part, keeps on the device.
 struct LoadedTile {
-    DeviceBuffer splats;  ///< discs, then facts
+    DeviceBuffer splats;  ///< discs or triangles, then facts
     DeviceBuffer accel;
     std::uint64_t traversable = 0;
     std::uint32_t count = 0;
     TileFrame frame;
+    bool is_mesh = false;
 
     std::size_t bytes() const { return splats.bytes() + accel.bytes(); }
-    const trace::TraceDisc* discs() const;
+    const trace::TraceDisc* discs() const;          ///< nullptr for a mesh
+    const trace::TraceTriangle* triangles() const;  ///< nullptr for a tile
     const trace::SplatFacts* facts() const;
+};
+
+/// The parts of a call, with their keys.
+struct LoadedParts {
+    DeviceBuffer tables;
+    std::uint32_t count = 0;
+
+    const PartView* views() const;
 };
 
 /// Tiles bound together: the table of their views, and one scene per neighbourhood.
@@ -45,6 +57,11 @@ class TileLoader {
 
     /// Decodes, bounds, builds and compacts. An empty tile takes no memory and has no traversable.
     LoadedTile load(const SplatTile& tile);
+    LoadedTile load(const trace::MeshPrimitives& mesh);
+    /// A scene with nothing in it but this, where its own frame is.
+    DeviceBuffer build_shape(const LoadedTile& tile, std::uint64_t& traversable);
+    /// The motions are still those of the host. No parts take no memory.
+    LoadedParts load_parts(std::span<const PartView> parts);
     /// What LoadedTile::bytes() will be at most.
     std::size_t resident_bytes(std::uint32_t splats) const;
 

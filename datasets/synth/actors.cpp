@@ -125,34 +125,69 @@ void Crowd::gather(const ActorStream& s, const Span& span) {
     }
 }
 
+std::size_t Crowd::size() const { return members_.size(); }
+
+/// On the plane.
+Vec3d Crowd::place_at(const Member& m, double time_s) {
+    const ActorStream& s = m.stream;
+    const double travel = (m.start + s.speed * time_s) * s.direction;
+    return {s.east ? travel : s.line + s.direction * m.aside,
+            s.east ? s.line - s.direction * m.aside : travel, 0};
+}
+
+Somebody Crowd::somebody(std::size_t i, double time_s) {
+    Member& m = members_[i];
+    const ActorStream& s = m.stream;
+    const double progress = m.start + s.speed * time_s;
+    Somebody result{};
+    Actor& a = result.actor;
+    a.position = place_at(m, time_s);
+    a.position.z = m.ground.height(a.position.x, a.position.y);
+    a.cos_yaw = s.east ? s.direction : 0;
+    a.sin_yaw = s.east ? 0 : s.direction;
+    result.person = s.people;
+    if (s.people) {
+        const double stride = progress / kStride_m, phase = stride - std::floor(stride);
+        const auto step =
+            std::min(static_cast<std::size_t>(phase * kStepPhases), std::size_t{kStepPhases - 1});
+        a.shape = &actors_.people_[m.which][step];
+        a.centre = a.position + Vec3d{0, 0, 0.92};
+        a.radius = 1.1;
+        result.shape = kVehicleShapes + m.which * kStepPhases + step;
+        result.seconds_a_picture = kStride_m / kStepPhases / s.speed;
+        result.first_picture_s = -m.start / s.speed;
+    } else {
+        a.shape = &actors_.vehicles_[m.which];
+        a.centre = a.position + Vec3d{0, 0, 0.9};
+        a.radius = 3.0;
+        result.shape = m.which;
+    }
+    return result;
+}
+
 void Crowd::at(double time_s, double vehicle_x, double vehicle_y, std::vector<Actor>& out) {
     const auto square = [](double dx, double dy) { return dx * dx + dy * dy; };
     out.clear();
-    for (Member& m : members_) {
-        const ActorStream& s = m.stream;
-        const double progress = m.start + s.speed * time_s, travel = progress * s.direction;
-        const double x = s.east ? travel : s.line + s.direction * m.aside;
-        const double y = s.east ? s.line - s.direction * m.aside : travel;
-        if (square(x - place_.x, y - place_.y) > place_.reach_m * place_.reach_m) continue;
-        if (square(x - vehicle_x, y - vehicle_y) < kClearance_m * kClearance_m) continue;
-        Actor a{};
-        a.position = {x, y, m.ground.height(x, y)};
-        a.cos_yaw = s.east ? s.direction : 0;
-        a.sin_yaw = s.east ? 0 : s.direction;
-        if (s.people) {
-            const double stride = progress / kStride_m, phase = stride - std::floor(stride);
-            const auto step =
-                std::min(static_cast<std::size_t>(phase * kStepPhases), std::size_t{kStepPhases - 1});
-            a.shape = &actors_.people_[m.which][step];
-            a.centre = a.position + Vec3d{0, 0, 0.92};
-            a.radius = 1.1;
-        } else {
-            a.shape = &actors_.vehicles_[m.which];
-            a.centre = a.position + Vec3d{0, 0, 0.9};
-            a.radius = 3.0;
-        }
-        out.push_back(a);
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+        const Vec3d p = place_at(members_[i], time_s);
+        if (square(p.x - place_.x, p.y - place_.y) > place_.reach_m * place_.reach_m) continue;
+        if (square(p.x - vehicle_x, p.y - vehicle_y) < kClearance_m * kClearance_m) continue;
+        out.push_back(somebody(i, time_s).actor);
     }
+}
+
+std::size_t Actors::shapes() const { return vehicles_.size() + people_.size() * kStepPhases; }
+const Geometry& Actors::shape(std::size_t i) const {
+    if (i < vehicles_.size()) return vehicles_[i];
+    return people_[(i - vehicles_.size()) / kStepPhases][(i - vehicles_.size()) % kStepPhases];
+}
+std::string Actors::shape_name(std::size_t i) const {
+    if (i < vehicles_.size()) return "vehicle" + std::to_string(i);
+    i -= vehicles_.size();
+    return "person" + std::to_string(i / kStepPhases) + "_" + std::to_string(i % kStepPhases);
+}
+std::uint8_t Actors::shape_label(std::size_t i) const {
+    return i < vehicles_.size() ? label::moving_vehicle : label::pedestrian;
 }
 
 namespace {

@@ -3,7 +3,9 @@
 #include "datasets/synth/block.hpp"
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 /// Everything that moves: cars in the lanes, people on the sidewalks. Where each one is at a time is a closed
@@ -29,6 +31,16 @@ std::optional<ActorHit> intersect(const std::vector<Actor>& actors, const Ray& r
 /// Nearest surface of an actor within d_max.
 std::optional<GeometryNearest> nearest(const std::vector<Actor>& actors, Vec3d p, double d_max);
 
+/// One of a crowd, who keeps its number.
+struct Somebody {
+    Actor actor;
+    bool person;
+    std::size_t shape;  ///< number of it in Actors
+    /// When the picture of a person who walks changes: at first_picture_s + k · seconds_a_picture. 0: never.
+    double first_picture_s, seconds_a_picture;
+};
+
+class Drive;
 struct ActorStream;
 
 /// All there are, everywhere and always. Immutable.
@@ -36,6 +48,12 @@ class Actors {
   public:
     explicit Actors(std::uint64_t seed);
     ~Actors();
+
+    /// All shapes there are: vehicles, then each phase of the step of each person.
+    std::size_t shapes() const;
+    const Geometry& shape(std::size_t i) const;
+    std::string shape_name(std::size_t i) const;
+    std::uint8_t shape_label(std::size_t i) const;
 
   private:
     friend class Crowd;
@@ -60,16 +78,28 @@ class Crowd {
     /// Everybody within reach of the place at a time of the span, except those who would be in the way of the
     /// survey vehicle at (vehicle_x, vehicle_y). Replaces `out`.
     void at(double time_s, double vehicle_x, double vehicle_y, std::vector<Actor>& out);
+    /// How many come during the whole span, and one of them at a time of it, wherever that is and whoever is
+    /// in the way.
+    std::size_t size() const;
+    Somebody somebody(std::size_t i, double time_s);
     static constexpr double kClearance_m = 6.5;
     bool empty() const { return members_.empty(); }  ///< nobody comes during the whole span
 
   private:
     struct Member;
+    static Vec3d place_at(const Member& member, double time_s);
     void gather(const ActorStream& stream, const Span& span);
 
     const Actors& actors_;
     Place place_;
     std::vector<Member> members_;
 };
+
+/// Writes what moves as files that `simulate --scenario` reads, into `folder`: the shapes (*.obj,
+/// reflectances.mtl; flats and boxes are exact, round things have 48 sides), the tracks of everybody who
+/// comes within 60 m of the drive (tracks.csv), and scenario.toml, which sends the recording scanner among
+/// them. Tracks are those of Crowd: who would be in the way of the recording vehicle is not there.
+void write_actor_files(const Actors& actors, const Drive& drive, Vec3d origin_m,
+                       const std::filesystem::path& folder);
 
 }  // namespace citysplat::synth

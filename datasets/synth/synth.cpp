@@ -263,6 +263,10 @@ TruthFile write_drive(const fs::path& directory, const SynthOptions& options, Pr
     survey_with(truth.scanner(), "cloud", points);
     if (options.profile) survey_with(truth.profile_scanner(), "profile", 0.3 * points);
     write_trajectory(drive, options.origin_m, begun.add("trajectory.tum"));
+    if (options.actors) {
+        create_directories_durably(directory / "actors");
+        write_actor_files(actors, drive, options.origin_m, directory / "actors");
+    }
     truth.write(directory / "truth.json");
     begun.finish();
     return truth;

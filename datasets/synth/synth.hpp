@@ -28,6 +28,7 @@ struct SynthOptions {
     double range_m = 70;              ///< of the scanners
     bool mixed_pixels = true;
     bool outliers = true;
+    bool actors = false;   ///< also what moves, as meshes with tracks and a scenario
     bool profile = false;  ///< a second, one-beam scanner, with clouds of its own
     CloudFormat format = CloudFormat::las;
     int files = 0;                        ///< per scanner; 0: at least two, about ten million points each

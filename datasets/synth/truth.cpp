@@ -119,6 +119,38 @@ void Truth::intersect(std::span<const WorldRay> rays, double max_range_m, std::s
         });
 }
 
+void Truth::intersect_at(std::span<const WorldRay> rays, std::span<const double> gps_time, double max_range_m,
+                         std::span<Hit> out) const {
+    assert(rays.size() == gps_time.size());
+    intersect(rays, max_range_m, out);
+    constexpr double kActorReach_m = 4;
+    parallel_ranges(rays.size(), 1024, [&](std::size_t begin, std::size_t end) {
+        Box3d places = kEmptyBox;
+        double first_s = 1e300, last_s = -1e300;
+        for (std::size_t i = begin; i < end; ++i) {
+            places.grow(impl_->to_city(rays[i].origin));
+            first_s = std::min(first_s, gps_time[i] - Drive::kBegin_s);
+            last_s = std::max(last_s, gps_time[i] - Drive::kBegin_s);
+        }
+        const Vec3d middle = 0.5 * (places.min + places.max);
+        const double reach_m = length(places.max - places.min) / 2 + max_range_m + kActorReach_m;
+        Crowd crowd(impl_->actors, {middle.x, middle.y, reach_m}, {first_s, last_s});
+        std::vector<Actor> actors;
+        double asked_s = -1e300;
+        for (std::size_t i = begin; i < end && !crowd.empty(); ++i) {
+            const double time_s = gps_time[i] - Drive::kBegin_s;
+            if (time_s != asked_s) {
+                const Vec3d sensor = impl_->drive.true_pose_at(time_s).translation;
+                crowd.at(time_s, sensor.x, sensor.y, actors);
+                asked_s = time_s;
+            }
+            const Ray ray{impl_->to_city(rays[i].origin), rays[i].direction};
+            const auto hit = synth::intersect(actors, ray, out[i].found ? out[i].range_m : max_range_m);
+            if (hit) out[i] = {hit->encounter.t, hit->encounter.normal, hit->look.label, true};
+        }
+    });
+}
+
 Pose Truth::true_pose(double gps_time) const {
     Pose pose = impl_->drive.true_pose_at(gps_time - Drive::kBegin_s);
     pose.translation = pose.translation + impl_->file.options.origin_m;

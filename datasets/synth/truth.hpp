@@ -48,6 +48,11 @@ class Truth {
     /// First static surface on each ray, up to `max_range_m`. Requires out.size() == rays.size().
     void intersect(std::span<const WorldRay> rays, double max_range_m, std::span<Hit> out) const;
 
+    /// The same with everything that moves, each ray at its own GPS time. Fastest when rays that are next to
+    /// each other have nearly the same origin and time.
+    void intersect_at(std::span<const WorldRay> rays, std::span<const double> gps_time, double max_range_m,
+                      std::span<Hit> out) const;
+
     /// Takes the localisation error out of a point of the drive: where it would be had the recorded
     /// trajectory been the true one. Requires a GPS time of the drive.
     Vec3d without_localisation_error(Vec3d point, double gps_time) const;

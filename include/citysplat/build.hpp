@@ -19,7 +19,8 @@ struct BuildOptions {
     std::string crs;      ///< of inputs that do not say
     std::int64_t tile_size_m = 0;
     std::uint64_t memory_bytes = std::uint64_t{4} << 30;
-    int threads = 0;  ///< 0: all
+    int threads = 0;               ///< 0: all
+    std::filesystem::path tracks;  ///< points in the moving boxes of these tracks are left out
 };
 
 struct BuildResult {

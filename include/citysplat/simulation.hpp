@@ -67,8 +67,9 @@ struct Return {
 struct Scan {
     std::uint64_t index = 0;
     double time_s = 0;
-    Pose sensor;                  ///< in the world, when the scan begins
-    std::vector<Return> returns;  ///< every ray, in firing order
+    Pose sensor;  ///< in the world, when the scan begins
+    /// Every ray, in firing order; of a sensor that reports two returns of a pulse, then the second ones.
+    std::vector<Return> returns;
 };
 
 struct SimulationOptions {

@@ -45,6 +45,19 @@ constexpr Extent kMostWander{0.1, 3e-3};
 
 constexpr std::uint64_t kLeastCells = 50;
 
+/// An adjustment explains thick surfaces when no more than this share of them is left, or of their median
+/// gap; or when that is small in itself: then poses are not what makes the others thick.
+constexpr double kExplained = 0.8, kThin_m = 0.02;
+
+/// Navigation systems drift by decimetres, and scales of maps differ by 0.04 %. A drive that was stretched by
+/// more, and by more than centimetres, is worth a look; far more is a sensor whose ranges are wrong.
+constexpr double kStretch = 0.005, kStretch_m = 0.05;
+constexpr double kMostStretch = 0.02, kMostStretch_m = 0.3;
+constexpr const char* kStretchCauses =
+    " by the adjustment. Ranges that are as much too long or too short ask for the same, and clouds cannot "
+    "tell "
+    "which it is; is the range of the sensor calibrated, and are the poses in metres?";
+
 std::string in_cm(double metres) {
     std::array<char, 32> text{};
     std::snprintf(text.data(), text.size(), "%.1f cm", 100 * metres);
@@ -169,6 +182,37 @@ std::vector<Correction> make_corrections(std::span<const AdjustDrive> drives, do
     }
 }
 
+/// What is left of the memory for all else. Sights stay as long as the adjustment does.
+std::uint64_t memory_beside_sights(std::size_t slots, std::uint64_t memory_bytes) {
+    const std::uint64_t bytes = Sights::bytes_for(slots);
+    if (bytes > memory_bytes / 2)
+        throw ResourceError("what these drives saw needs " + format_bytes(bytes) + ", more than half of " +
+                            format_bytes(memory_bytes) +
+                            "; give more --memory, or fewer unknowns with a larger --knots");
+    return memory_bytes - bytes;
+}
+
+/// The scale s for which Σ |shift − mean shift − s (position − mean position)|² is least. Turns do not
+/// disturb it: what they do to a position is at right angles to it.
+void measure_stretch(DriveChange& change, const Correction& correction) {
+    const auto knots = correction.knots();
+    const double each = 1 / static_cast<double>(knots.size());
+    Vec3d middle{0, 0, 0}, shift{0, 0, 0};
+    for (std::size_t i = 0; i < knots.size(); ++i) {
+        middle = middle + each * (correction.knot_position_m(i) - correction.knot_position_m(0));
+        shift = shift + each * knots[i].shift_m;
+    }
+    double along = 0, squares = 0;
+    for (std::size_t i = 0; i < knots.size(); ++i) {
+        const Vec3d from_middle = correction.knot_position_m(i) - correction.knot_position_m(0) - middle;
+        along += dot(from_middle, knots[i].shift_m - shift);
+        squares += dot(from_middle, from_middle);
+    }
+    if (squares == 0) return;
+    change.stretch = along / squares;
+    change.extent_m = std::sqrt(each * squares);
+}
+
 DriveChange change_of(const std::string& name, const Correction& correction) {
     DriveChange change{.name = name, .adjusted = correction.corrected(), .knots = correction.knots().size()};
     for (std::size_t i = 0; i < change.knots; ++i) {
@@ -180,11 +224,43 @@ DriveChange change_of(const std::string& name, const Correction& correction) {
         if (shift > change.most_shift_m) change.most_shift_m = shift, change.most_shift_s = time_s;
         if (turn > change.most_turn_rad) change.most_turn_rad = turn, change.most_turn_s = time_s;
     }
+    measure_stretch(change, correction);
     return change;
+}
+
+/// How thick surfaces were and are. Dense traffic makes cells thick whatever the poses are: then the median
+/// tells whether these are better.
+struct Improvement {
+    Improvement(const Thickness& before, const Thickness& after)
+        : thick_before(before.share_thick()),
+          thick_after(after.share_thick()),
+          median_before_m(before.quantile_m(0.5)),
+          median_after_m(after.quantile_m(0.5)) {}
+    bool median_is_better() const { return median_after_m <= kExplained * median_before_m; }
+    std::string text() const {
+        return "thicker than 10 cm are " + in_percent(thick_after) +
+               " of the flat cells that were seen twice, " + in_percent(thick_before) +
+               " before; half of them differ by up to " + in_cm(median_after_m) + ", " +
+               in_cm(median_before_m) + " before";
+    }
+
+    double thick_before, thick_after, median_before_m, median_after_m;
+};
+
+/// What a user should look at although the result may be used.
+std::optional<std::string> stretch_warning(const DriveChange& drive) {
+    if (std::fabs(drive.stretch) <= kStretch || std::fabs(drive.stretch) * drive.extent_m <= kStretch_m)
+        return std::nullopt;
+    return drive.name + " was made " + in_percent(std::fabs(drive.stretch)) +
+           (drive.stretch > 0 ? " longer" : " shorter") + kStretchCauses;
 }
 
 std::optional<std::string> refusal_of(const AdjustReport& report, const AdjustOptions& options) {
     for (const DriveChange& drive : report.drives) {
+        if (std::fabs(drive.stretch) > kMostStretch &&
+            std::fabs(drive.stretch) * drive.extent_m > kMostStretch_m)
+            return drive.name + " would be made " + in_percent(std::fabs(drive.stretch)) +
+                   (drive.stretch > 0 ? " longer" : " shorter") + kStretchCauses;
         if (drive.most_shift_m > options.most_shift_m)
             return drive.name + " would move by " + in_cm(drive.most_shift_m) + " at " +
                    format_number(drive.most_shift_s) +
@@ -198,16 +274,25 @@ std::optional<std::string> refusal_of(const AdjustReport& report, const AdjustOp
     if (report.after.cells() < kLeastCells)
         return "only " + std::to_string(report.after.cells()) +
                " flat cells were seen in two different seconds, too few to judge an adjustment by";
-    const double before = report.before.share_thick(), after = report.after.share_thick();
-    const std::string shares = "thicker than 10 cm are " + in_percent(after) +
-                               " of the flat cells that were seen twice, " + in_percent(before) + " before";
-    if (after > before + 0.002 || report.after.quantile_m(0.5) > report.before.quantile_m(0.5) + 0.002)
-        return "the adjustment made surfaces thicker, not thinner (" + shares + ")";
-    if (before > kMostThick && after > 0.8 * before)
-        return "corrections of the poses do not explain why surfaces are thick (" + shares +
+    const Improvement thinner(report.before, report.after);
+    if (thinner.median_after_m > thinner.median_before_m + 0.002 ||
+        (thinner.thick_after > thinner.thick_before + 0.002 && !thinner.median_is_better()))
+        return "the adjustment made surfaces thicker, not thinner (" + thinner.text() + ")";
+    if (thinner.thick_before > kMostThick && thinner.thick_after > kExplained * thinner.thick_before &&
+        !thinner.median_is_better() && thinner.median_after_m > kThin_m)
+        return "corrections of the poses do not explain why surfaces are thick (" + thinner.text() +
                "); is the time of the points that of the trajectory, and are the clouds free of a motion "
                "that was not compensated?";
     return std::nullopt;
+}
+
+/// What stays thick although most surfaces are thin.
+std::optional<std::string> thickness_warning(const AdjustReport& report) {
+    const Improvement thinner(report.before, report.after);
+    if (thinner.thick_after <= kMostThick || thinner.thick_after <= kExplained * thinner.thick_before)
+        return std::nullopt;
+    return "some surfaces stay thick (" + thinner.text() +
+           "): things that moved, or what no correction of poses explains";
 }
 
 }  // namespace
@@ -220,21 +305,22 @@ AdjustReport adjust(std::span<const AdjustDrive> drives, const AdjustOptions& op
     std::vector<PatchStore::Drive> sources;
     for (std::size_t d = 0; d < drives.size(); ++d)
         sources.push_back({corrections.drive(d), drives[d].clouds});
-    const PatchStore patches(sources, options.points, {options.scratch, options.memory_bytes}, cancel,
-                             progress);
+    const std::uint64_t memory = memory_beside_sights(corrections.slots(), options.memory_bytes);
+    Sights sights(corrections.slots());
+    const PatchStore patches(sources, options.points, {options.scratch, memory}, sights, {cancel, progress});
     report.points = patches.counts();
     report.patches = patches.patches();
-    report.before = measure_thickness(patches, corrections, options.memory_bytes / 4, cancel);
+    report.before = measure_thickness(patches, corrections, memory / 4, cancel);
     std::vector<bool> seen(corrections.knots());
     std::vector<Expectation> expected(corrections.drives());
     Progress::Stage stage(progress, "adjust", kLevels.size(), "rounds");
     for (const Level& level : kLevels) {
         BlockEquations equations(corrections.knots());
-        report.cells = add_cells(equations, {patches, corrections, level, options.memory_bytes}, cancel);
+        report.cells = add_cells(equations, {patches, corrections, sights, level, memory}, cancel);
         for (std::size_t k = 0; k < seen.size(); ++k) seen[k] = equations.at(k, k) != Block{};
         for (std::size_t d = 0; d < corrections.drives(); ++d)
             add_priors(equations, corrections.drive(d), corrections.first_knot(d), expected[d]);
-        const auto steps = equations.solve(options.memory_bytes / 3, cancel);
+        const auto steps = equations.solve(memory / 3, cancel);
         for (std::size_t d = 0; d < corrections.drives(); ++d) {
             const auto knots = corrections.drive(d).knots();
             for (std::size_t i = 0; i < knots.size(); ++i) {
@@ -256,7 +342,7 @@ AdjustReport adjust(std::span<const AdjustDrive> drives, const AdjustOptions& op
                          std::to_string(report.points.without_time) + " have no time and " +
                          std::to_string(report.points.outside_trajectory) +
                          " are outside the times of the trajectory)");
-    report.after = measure_thickness(patches, corrections, options.memory_bytes / 4, cancel);
+    report.after = measure_thickness(patches, corrections, memory / 4, cancel);
     for (std::size_t d = 0; d < corrections.drives(); ++d) {
         report.drives.push_back(change_of(drives[d].name, corrections.drive(d)));
         const auto first = seen.begin() + static_cast<std::ptrdiff_t>(corrections.first_knot(d));
@@ -264,6 +350,11 @@ AdjustReport adjust(std::span<const AdjustDrive> drives, const AdjustOptions& op
             std::count(first, first + static_cast<std::ptrdiff_t>(report.drives.back().knots), true));
     }
     report.refusal = refusal_of(report, options);
+    if (!report.refusal)
+        for (const DriveChange& drive : report.drives)
+            if (const auto stretched = stretch_warning(drive)) report.warnings.push_back(*stretched);
+    if (const auto thick = thickness_warning(report); thick && !report.refusal)
+        report.warnings.push_back(*thick);
     return report;
 }
 

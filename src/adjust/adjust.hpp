@@ -33,7 +33,7 @@ struct AdjustOptions {
     static constexpr NumberRange kMostTurn_deg{0.001, 45, "degrees"};
 
     double knots_s = 0.1;  ///< least time between knots; doubled until there are at most kMostKnots
-    double most_shift_m = 2, most_turn_deg = 2;  ///< larger corrections are refused
+    double most_shift_m = 5, most_turn_deg = 10;  ///< larger corrections are refused
     PatchOptions points{};
     // What follows changes no result.
     std::uint64_t memory_bytes = std::uint64_t{4} << 30;
@@ -49,6 +49,10 @@ struct DriveChange {
     std::size_t knots = 0, knots_seen = 0;  ///< seen: some cell says something about it
     double mean_shift_m = 0, most_shift_m = 0, most_shift_s = 0;
     double mean_turn_rad = 0, most_turn_rad = 0, most_turn_s = 0;
+    /// Scale in the correction: the trajectory became longer by this share, like a map that was enlarged. A
+    /// sensor whose ranges are too long asks for exactly that, and no cloud can tell the two apart.
+    double stretch = 0;
+    double extent_m = 0;  ///< root mean square distance of the knots from their middle
 };
 
 struct AdjustReport {
@@ -58,6 +62,7 @@ struct AdjustReport {
     std::uint64_t patches = 0;
     EquationCounts cells;  ///< of the last round
     Thickness before, after;
+    std::vector<std::string> warnings;
     /// Why the result should not be used; nothing when it should.
     std::optional<std::string> refusal;
 };

@@ -1,5 +1,6 @@
 #include "adjust/cell_equations.hpp"
 
+#include "adjust/moved_on.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
@@ -11,7 +12,6 @@ namespace citysplat::adjust {
 
 namespace {
 
-constexpr double kLeastPoints = 4;  ///< of a slot
 /// More slots than this of one cell say little more; the cost grows with their square.
 constexpr std::size_t kMostSlots = 64;
 /// From the first to the last slot of a drive in a cell. The front of a car that drives by sweeps through a
@@ -19,6 +19,25 @@ constexpr std::size_t kMostSlots = 64;
 constexpr double kLeastSpan_s = 0.5;
 /// Heights further than so many times `robust_m` from the others are left out.
 constexpr double kFarthest = 4;
+
+/// A longer pause parts two sightings of a cell by one drive.
+constexpr double kPause_s = 2;
+
+/// The slots of a cell without those that saw what moved on.
+std::vector<SlotOfCell> without_moving(std::span<const SlotOfCell> slots, const Corrections& corrections,
+                                       const Sights& sights) {
+    std::vector<SlotOfCell> kept;
+    for (std::size_t begin = 0, end = 0; begin < slots.size(); begin = end) {
+        for (end = begin + 1; end < slots.size(); ++end)
+            if (slots[end].drive != slots[begin].drive ||
+                slots[end].time_s - slots[end - 1].time_s > kPause_s)
+                break;
+        const auto sighting = slots.subspan(begin, end - begin);
+        if (!moved_on(sighting, corrections, sights))
+            kept.insert(kept.end(), sighting.begin(), sighting.end());
+    }
+    return kept;
+}
 
 double weighted_median(std::vector<std::pair<double, double>>& values) {
     std::sort(values.begin(), values.end());
@@ -143,7 +162,14 @@ SectorEquations equations_of(const EquationTask& task, std::size_t sector) {
     std::vector<Patch> patches;
     task.patches.load(sector, patches);
     for_each_cell(patches, task.corrections, task.level.cell_m, [&](std::span<const SlotOfCell> slots) {
-        for (CellObservations& side : observe(slots, task.corrections, task.level)) {
+        std::vector<CellObservations> sides = observe(slots, task.corrections, task.level);
+        if (sides.empty()) return;
+        if (const auto still = without_moving(slots, task.corrections, task.sights);
+            still.size() < slots.size()) {
+            ++result.counts.moved_on;
+            sides = observe(still, task.corrections, task.level);
+        }
+        for (CellObservations& side : sides) {
             if (!weigh(side, task.level.robust_m)) {
                 ++result.counts.contradictory;
                 continue;
@@ -177,7 +203,7 @@ std::vector<CellObservations> observe(std::span<const SlotOfCell> slots, const C
     for (const SlotOfCell& slot : slots) {
         const Vec3d from_sensor = slot.moments.mean_m - slot.sensor_m;
         const double facing = dot(from_sensor, n);
-        if (slot.moments.points < kLeastPoints || facing == 0) continue;
+        if (facing == 0) continue;
         const Vec3d turn = cross(from_sensor, n);
         sides[facing > 0 ? 1 : 0].slots.push_back(
             {corrections.first_knot_of_slot(slot.slot),
@@ -211,6 +237,7 @@ EquationCounts add_cells(BlockEquations& equations, const EquationTask& task, co
             counts.cells += part.counts.cells;
             counts.observations += part.counts.observations;
             counts.contradictory += part.counts.contradictory;
+            counts.moved_on += part.counts.moved_on;
         }
         if (equations.bytes() > task.memory_bytes / 3)
             throw ResourceError(

@@ -2,6 +2,7 @@
 
 #include "adjust/block_solver.hpp"
 #include "adjust/cells.hpp"
+#include "adjust/sights.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -35,13 +36,15 @@ struct CellObservations {
 };
 
 /// Zero, one or two sides of a cell that was seen for half a second or longer, or by two drives. A side takes
-/// part when at least two slots saw it with four points each and when more than half of its weight agrees
+/// part when at least two slots saw it and when more than half of its weight agrees
 /// within twice `level.robust_m`; the others are taken for things that moved.
 std::vector<CellObservations> observe(std::span<const SlotOfCell> slots, const Corrections& corrections,
                                       const Level& level);
 
 struct EquationCounts {
-    std::uint64_t cells = 0, observations = 0, contradictory = 0;
+    std::uint64_t cells = 0, observations = 0;
+    std::uint64_t contradictory = 0;  ///< sides whose slots disagree
+    std::uint64_t moved_on = 0;       ///< cells of which something was left out because it moved on
 };
 
 /// The equations of all cells: for each cell Σ w (hᵢ + gᵢ·c − h̄)² with the level h̄ eliminated. Sums in a
@@ -49,6 +52,7 @@ struct EquationCounts {
 struct EquationTask {
     const PatchStore& patches;
     const Corrections& corrections;
+    const Sights& sights;
     Level level;
     std::uint64_t memory_bytes;
 };

@@ -37,6 +37,7 @@ MovedPatch moved(const Patch& patch, const Corrections& corrections, double cell
 Corrections::Corrections(std::vector<Correction> drives) : drives_(std::move(drives)) {
     for (std::uint32_t d = 0; d < drives_.size(); ++d) {
         first_knots_.push_back(knots_);
+        first_slots_.push_back(static_cast<std::uint32_t>(slots_.size()));
         knots_ += drives_[d].knots().size();
         for (std::uint32_t i = 0; i < drives_[d].intervals(); ++i) slots_.push_back({d, i});
     }

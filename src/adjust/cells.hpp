@@ -21,6 +21,8 @@ class Corrections {
     const Correction& drive(std::size_t index) const { return drives_[index]; }
     std::size_t knots() const { return knots_; }
     std::size_t first_knot(std::size_t drive) const { return first_knots_[drive]; }
+    std::size_t slots() const { return slots_.size(); }
+    std::uint32_t first_slot(std::size_t drive) const { return first_slots_[drive]; }
 
     /// A slot's drive and its place among that drive's intervals.
     struct Slot {
@@ -34,6 +36,7 @@ class Corrections {
   private:
     std::vector<Correction> drives_;
     std::vector<std::size_t> first_knots_;
+    std::vector<std::uint32_t> first_slots_;
     std::vector<Slot> slots_;
     std::size_t knots_ = 0;
 };

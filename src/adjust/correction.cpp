@@ -68,6 +68,15 @@ Correction::Place Correction::place_of(std::size_t interval, double time_s) cons
     return {interval, std::clamp((time_s - begin) / (end - begin), 0.0, 1.0)};
 }
 
+Correction::Place Correction::middle_of(std::size_t interval) const {
+    return {interval, times_s_.size() == 1 ? 0 : 0.5};
+}
+
+Vec3d Correction::given_position_m(const Place& place) const {
+    const Vec3d a = positions_m_[place.knot];
+    return place.share == 0 ? a : a + place.share * (positions_m_[place.knot + 1] - a);
+}
+
 KnotCorrection Correction::at(const Place& place) const {
     const KnotCorrection& a = knots_[place.knot];
     if (place.share == 0) return a;

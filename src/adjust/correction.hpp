@@ -43,7 +43,10 @@ class Correction {
         double share;
     };
     Place place_of(std::size_t interval, double time_s) const;
+    Place middle_of(std::size_t interval) const;
     KnotCorrection at(const Place& place) const;
+    /// Where the given trajectory is, straight from knot to knot.
+    Vec3d given_position_m(const Place& place) const;
 
     /// The given trajectory with the correction, pose by pose.
     Trajectory corrected() const;

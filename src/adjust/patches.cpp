@@ -33,9 +33,15 @@ std::uint64_t threshold(std::uint64_t wanted, std::uint64_t all) {
 /// Turns blocks of one drive's points into sums. One per block.
 class BlockReader {
   public:
+    /// `sample`: hashes of places up to this take part.
     BlockReader(const Correction& knots, std::uint32_t first_slot, const PatchOptions& options,
-                std::uint64_t sample)
-        : knots_(knots), path_(&knots.given()), first_slot_(first_slot), options_(options), sample_(sample) {}
+                std::uint64_t sample, Sights& sights)
+        : knots_(knots),
+          path_(&knots.given()),
+          first_slot_(first_slot),
+          options_(options),
+          sample_(sample),
+          sights_(sights) {}
 
     void read(const PointFile& file, std::size_t block) {
         file.read_block(block, batch_);
@@ -61,18 +67,15 @@ class BlockReader {
             ++counts.invalid;
             return;
         }
-        const LatticePoint at{to_lattice(p.x), to_lattice(p.y), to_lattice(p.z)};
-        PatchSums patch = PatchSums::of(at);
-        if (place_hash(patch.px, patch.py, 1) > sample_) {
-            ++counts.not_sampled;
-            return;
-        }
         const double time_s = batch_.gps_time[i];
         const auto sensor = path_.at(time_s);
         if (!sensor) {
             ++counts.outside_trajectory;
             return;
         }
+        const std::size_t interval = knots_.interval_of(time_s, hint_);
+        const std::uint32_t slot = first_slot_ + static_cast<std::uint32_t>(interval);
+        sights_.add(slot, p - *sensor);
         const double range_m = length(p - (batch_.sensor.empty() ? *sensor : batch_.sensor[i]));
         if (range_m < options_.least_range_m) {
             ++counts.too_near;
@@ -82,8 +85,12 @@ class BlockReader {
             ++counts.too_far;
             return;
         }
-        const std::size_t interval = knots_.interval_of(time_s, hint_);
-        patch.slot = first_slot_ + static_cast<std::uint32_t>(interval);
+        PatchSums patch = PatchSums::of({to_lattice(p.x), to_lattice(p.y), to_lattice(p.z)});
+        if (place_hash(patch.px, patch.py, 1) > sample_) {
+            ++counts.not_sampled;
+            return;
+        }
+        patch.slot = slot;
         patch.ticks = static_cast<std::int64_t>(
             std::floor(knots_.place_of(interval, time_s).share * PatchSums::kTicks + 0.5));
         sums.push_back(patch);
@@ -94,6 +101,7 @@ class BlockReader {
     std::uint32_t first_slot_;
     const PatchOptions& options_;
     std::uint64_t sample_;
+    Sights& sights_;
     std::size_t hint_ = 0;
     PointBatch batch_;
 };
@@ -191,8 +199,9 @@ PointsLeftOut& PointsLeftOut::operator+=(const PointsLeftOut& o) {
 }
 
 PatchStore::PatchStore(std::span<const Drive> drives, const PatchOptions& options, const Place& place,
-                       const CancelToken& cancel, Progress& progress)
+                       Sights& sights, const Run& run)
     : file_(temporary_file(place.scratch)) {
+    const auto& [cancel, progress] = run;
     std::uint64_t points = 0;
     for (const Drive& drive : drives) points += points_of(drive, cancel);
     const std::uint64_t sample = threshold(options.most_points, points);
@@ -208,7 +217,7 @@ PatchStore::PatchStore(std::span<const Drive> drives, const PatchOptions& option
                     const auto file = drive.clouds[c]();
                     parallel_for(file->block_count(), [&](std::size_t block) {
                         cancel.check();
-                        BlockReader reader(drive.knots, first_slot, options, sample);
+                        BlockReader reader(drive.knots, first_slot, options, sample, sights);
                         reader.read(*file, block);
                         runs.add(reader.sums);
                         stage.advance(reader.counts.read);

@@ -2,6 +2,7 @@
 
 #include "adjust/correction.hpp"
 #include "adjust/moments.hpp"
+#include "adjust/sights.hpp"
 #include "core/cancel.hpp"
 #include "core/file.hpp"
 #include "core/progress.hpp"
@@ -67,8 +68,13 @@ class PatchStore {
         std::filesystem::path scratch;
         std::uint64_t memory_bytes;
     };
-    PatchStore(std::span<const Drive> drives, const PatchOptions& options, const Place& place,
-               const CancelToken& cancel, Progress& progress);
+    struct Run {
+        const CancelToken& cancel;
+        Progress& progress;
+    };
+    /// Gives each point to `sights`, too, those that make no patches included.
+    PatchStore(std::span<const Drive> drives, const PatchOptions& options, const Place& place, Sights& sights,
+               const Run& run);
 
     const PointsLeftOut& counts() const { return counts_; }
     std::size_t sectors() const { return sectors_.size(); }

@@ -2,6 +2,7 @@
 
 #include "api/parts.hpp"
 #include "io/input/reading.hpp"
+#include "io/input/tracked_file.hpp"
 #include "splat/recipe.hpp"
 #include "splat/splat_processor.hpp"
 #include "tiling/build/builder.hpp"
@@ -23,10 +24,15 @@ BuildResult build(const std::filesystem::path& city, const BuildOptions& options
         const splat::Recipe recipe = splat::recipe_for(city, changes);
         ReadOptions read;
         read.crs = options.crs;
+        std::shared_ptr<const TrackedBoxes> tracked;
+        if (!options.tracks.empty()) tracked = io::read_tracked_boxes(options.tracks);
         tiling::BuildOptions inner;
         if (!options.inputs.empty())
-            for (const InputSource& source : expand_inputs(options.inputs))
-                inner.inputs.push_back({source.path, options.trajectory, io::reading_of(source, read, {})});
+            for (const InputSource& source : expand_inputs(options.inputs)) {
+                const std::string reading = io::reading_of(source, read, {});
+                inner.inputs.push_back({source.path, options.trajectory,
+                                        tracked ? io::with_tracks(reading, *tracked) : reading});
+            }
         inner.parameters = recipe.text();
         inner.carve = recipe.carve;
         if (!recipe.classes.classes().empty()) inner.classes = recipe.classes.to_toml();

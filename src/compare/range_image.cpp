@@ -64,9 +64,9 @@ Picture range_images(const RecordedScan& scan, std::span<const sim::Return> simu
         const auto met_m = static_cast<double>(met.range_m);
         if (!ray.is_empty()) paint(0, ray, colour_of_range(ray.range_m));
         if (returned) paint(1, ray, colour_of_range(met_m));
-        if (returned && !ray.is_empty())
+        if (returned && ray.met_city())
             paint(2, ray, colour_of_error(met_m - ray.range_m));
-        else if (returned || !ray.is_empty())
+        else if (returned || ray.met_city())
             paint(2, ray, returned ? kExtra : kHole);
     }
     return picture;

@@ -14,12 +14,13 @@ std::size_t range_bin(double range_m) {
                                     kRangeEnds_m.begin());
 }
 
-void add_ray(RayTally& row, const RecordedScan& scan, const RecordedRay& ray, const sim::Return& met) {
-    if (ray.is_empty()) {
-        ++row.empty;
-        row.extra += returned(met);
-        return;
-    }
+void add_empty(RayTally& row, const sim::Return& met) {
+    ++row.empty;
+    row.extra += returned(met);
+    row.taken_away += met.status == sim::RayStatus::dropped;
+}
+
+void add_return(RayTally& row, const RecordedScan& scan, const RecordedRay& ray, const sim::Return& met) {
     ++row.returns;
     if (!returned(met)) {
         ++row.holes;
@@ -45,9 +46,9 @@ double RayTally::agreement() const {
 std::array<RayTally*, 4> RayComparison::rows_of(const RecordedScan& scan, const RecordedRay& ray,
                                                 const sim::Return& met) {
     std::array<RayTally*, 4> rows{&all_, nullptr, nullptr, nullptr};
-    if (!ray.is_empty() || returned(met))
-        rows[1] = &ranges_[range_bin(ray.is_empty() ? static_cast<double>(met.range_m) : ray.range_m)];
-    if (!ray.is_empty() && scan.has_labels)
+    if (ray.met_city() || returned(met))
+        rows[1] = &ranges_[range_bin(ray.met_city() ? ray.range_m : static_cast<double>(met.range_m))];
+    if (ray.met_city() && scan.has_labels)
         rows[2] = &classes_[ray.label];
     else if (returned(met))
         rows[2] = &classes_[met.label];
@@ -59,9 +60,16 @@ void RayComparison::add(const RecordedScan& scan, std::span<const sim::Return> s
     assert(simulated.size() == scan.rays.size());
     ++scans_;
     if (beams_.size() < scan.beams) beams_.resize(scan.beams);
-    for (std::size_t i = 0; i < scan.rays.size(); ++i)
-        for (RayTally* row : rows_of(scan, scan.rays[i], simulated[i]))
-            if (row) add_ray(*row, scan, scan.rays[i], simulated[i]);
+    own_car_ += scan.own_car;
+    for (std::size_t i = 0; i < scan.rays.size(); ++i) {
+        const RecordedRay& ray = scan.rays[i];
+        const auto add_to = [&](RayTally& row, bool came_back) {
+            came_back ? add_return(row, scan, ray, simulated[i]) : add_empty(row, simulated[i]);
+        };
+        for (RayTally* row : rows_of(scan, ray, simulated[i]))
+            if (row) add_to(*row, ray.met_city());
+        add_to(with_own_car_, !ray.is_empty());
+    }
 }
 
 }  // namespace citysplat::compare

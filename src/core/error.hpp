@@ -14,6 +14,7 @@ enum class ErrorKind : int {
     unavailable = 69,    ///< the requested backend is not there
     io = 74,             ///< the operating system failed us, or the disk is full
     busy = 75,           ///< somebody else holds the city; try again
+    held_back = 76,      ///< a gate the user set kept a result from being published
     configuration = 78,  ///< a parameter file or an existing city contradicts the request
     interrupted = 130    ///< the user asked to stop
 };
@@ -31,6 +32,8 @@ constexpr std::string_view name_of(ErrorKind kind) {
             return "io";
         case ErrorKind::busy:
             return "busy";
+        case ErrorKind::held_back:
+            return "held_back";
         case ErrorKind::configuration:
             return "configuration";
         case ErrorKind::interrupted:
@@ -59,6 +62,7 @@ class ErrorOf : public Error {
 using UsageError = ErrorOf<ErrorKind::usage>;
 using UnavailableError = ErrorOf<ErrorKind::unavailable>;
 using BusyError = ErrorOf<ErrorKind::busy>;
+using HeldBackError = ErrorOf<ErrorKind::held_back>;
 using ConfigError = ErrorOf<ErrorKind::configuration>;
 
 /// A file somebody gave us is damaged or not what it claims to be.

@@ -85,6 +85,12 @@ class Section {
         if (node && !node->is_table()) fail(key, "must be a table");
         return {node ? *node->as_table() : kEmpty, where_ + ": [" + std::string(key) + "]"};
     }
+    /// The names of all keys, in order.
+    std::vector<std::string> keys() const {
+        std::vector<std::string> names;
+        for (const auto& [key, value] : table_) names.emplace_back(key.str());
+        return names;
+    }
     /// The tables of an array of tables.
     std::vector<Section> sections(std::string_view key) {
         std::vector<Section> result;
@@ -100,13 +106,20 @@ class Section {
     void finish() const {
         for (const auto& [key, value] : table_)
             if (!known_.contains(std::string(key.str())))
-                throw ConfigError(where_ + ": unknown key \"" + std::string(key.str()) + "\"");
+                throw ConfigError(where_ + line_of(value) + ": unknown key \"" + std::string(key.str()) +
+                                  "\"");
     }
     [[noreturn]] void fail(std::string_view key, const std::string& why) const {
-        throw ConfigError(where_ + ": \"" + std::string(key) + "\" " + why);
+        const auto* node = table_.get(key);
+        throw ConfigError(where_ + line_of(node ? *node : table_) + ": \"" + std::string(key) + "\" " + why);
     }
 
   private:
+    /// ", line 12"; nothing for a table that no file has.
+    static std::string line_of(const toml::node& node) {
+        const auto line = node.source().begin.line;
+        return line ? ", line " + std::to_string(line) : std::string();
+    }
     const toml::node* get(std::string_view key) {
         known_.insert(std::string(key));
         return table_.get(key);

@@ -23,8 +23,11 @@ struct RecordedRay {
     std::uint32_t column = 0;      ///< of the range image: azimuth steps from the beginning of the sweep
     std::uint16_t beam = kNoBeam;  ///< from the top; kNoBeam: the beams of this scan are not known
     std::uint16_t intensity = 0, label = 0;
+    bool own_car = false;  ///< the return is of the car that carries the sensor
 
     bool is_empty() const { return range_m == 0; }
+    /// It brought something of the city back.
+    bool met_city() const { return !is_empty() && !own_car; }
 };
 
 /// One sweep of a real sensor: its returns in the order of the file, then the rays that did not come back.
@@ -36,6 +39,7 @@ struct RecordedScan {
     std::size_t beams = 0;             ///< 0: not known; there are no empty rays then
     std::size_t columns = 0;           ///< of the range image; 0 without beams
     double azimuth_step_rad = 0;       ///< as measured; 0 without beams
+    std::size_t own_car = 0;           ///< of the returns, those of the recording car
     std::uint64_t no_return = 0;       ///< records of the file that say that nothing came back
     std::uint64_t without_sensor = 0;  ///< points left out: nobody knows where the sensor was
 

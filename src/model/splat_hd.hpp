@@ -24,7 +24,7 @@ struct Splat {
     SplatGroup group;
     std::uint8_t range;      ///< mean acquisition range in metres, saturates at 254; 255 unknown
     std::uint8_t incidence;  ///< mean acquisition incidence, 254 = 90°; 255 unknown
-    std::uint8_t frame;      ///< 0 static; frames of dynamic splats
+    std::uint8_t instance;   ///< which object of the payload it belongs to; 0: none (ADR 810)
 };
 
 inline constexpr std::uint8_t kUnknownByte = 255;

@@ -24,6 +24,11 @@ CITYSPLAT_HD constexpr SplatIdentity identity(const Splat& s, const LatticePoint
             s.label,        s.intensity,    s.range,        s.incidence};
 }
 
+/// Odd numbers without pattern, for splat_id().
+inline constexpr std::uint64_t kIdX = 0x9e3779b97f4a7c15ull, kIdY = 0xc2b2ae3d27d4eb4full,
+                               kIdZ = 0xd6e8feb86659fd93ull, kIdShape = 0xa0761d6478bd642full,
+                               kIdRecord = 0xe7037ed1a0b428dbull;
+
 /// The name of a splat: a hash of what it is, the same in every tiling of the city. Never 0, which means "no
 /// splat". Splats of equal id give equal returns (that two of a billion different splats share an id by
 /// accident has a probability of 3 %). Ids are written to files: the formula must not change.
@@ -32,11 +37,11 @@ CITYSPLAT_HD constexpr std::uint64_t splat_id(const SplatIdentity& s) {
         std::uint64_t{s.normal} | std::uint64_t{s.radius} << 32 | std::uint64_t{s.label} << 48;
     const std::uint64_t record =
         std::uint64_t{s.intensity} | std::uint64_t{s.range} << 16 | std::uint64_t{s.incidence} << 24;
-    // A sum of products with odd numbers without pattern, then a bijection: one collision in 2⁶⁴.
-    const std::uint64_t id = rng::mix(static_cast<std::uint64_t>(s.x) * 0x9e3779b97f4a7c15ull +
-                                      static_cast<std::uint64_t>(s.y) * 0xc2b2ae3d27d4eb4full +
-                                      static_cast<std::uint64_t>(s.z) * 0xd6e8feb86659fd93ull +
-                                      shape * 0xa0761d6478bd642full + record * 0xe7037ed1a0b428dbull);
+    // A sum of products with odd numbers, then a bijection: one collision in 2⁶⁴. For many splats at a time:
+    // trace/groups/facts_inl.hpp.
+    const std::uint64_t id =
+        rng::mix(static_cast<std::uint64_t>(s.x) * kIdX + static_cast<std::uint64_t>(s.y) * kIdY +
+                 static_cast<std::uint64_t>(s.z) * kIdZ + shape * kIdShape + record * kIdRecord);
     return id != 0 ? id : 1;
 }
 

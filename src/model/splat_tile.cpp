@@ -48,7 +48,7 @@ SplatTile::SplatTile(TileFrame frame, std::span<const Splat> splats) : SplatTile
         put(5, i, s.label);
         put(6, i, s.intensity);
         put(7, i, s.incidence);
-        put(8, i, s.frame);
+        put(8, i, s.instance);
     }
 }
 
@@ -64,7 +64,7 @@ Splat SplatTile::splat(std::size_t i) const {
             .group = static_cast<SplatGroup>(unpack_attribute(y()[i])),
             .range = unpack_attribute(z()[i]),
             .incidence = incidence()[i],
-            .frame = frame_number()[i]};
+            .instance = instance()[i]};
 }
 
 Hash128 SplatTile::digest() const {
@@ -74,7 +74,7 @@ Hash128 SplatTile::digest() const {
         std::int64_t x, y, z;
         std::uint32_t normal;
         std::uint16_t radius, label, intensity;
-        std::uint8_t point_count, group, range, incidence, frame, zero;
+        std::uint8_t point_count, group, range, incidence, instance, zero;
     };
     static_assert(sizeof(WorldSplat) == 40);
     for (std::size_t i = 0; i < count_; ++i) {
@@ -90,7 +90,7 @@ Hash128 SplatTile::digest() const {
                                static_cast<std::uint8_t>(s.group),
                                s.range,
                                s.incidence,
-                               s.frame,
+                               s.instance,
                                0};
         sum += hash_bytes(std::as_bytes(std::span<const WorldSplat, 1>(&world, 1)));
     }

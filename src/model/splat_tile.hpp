@@ -24,7 +24,7 @@ namespace citysplat {
 ///   label       u16
 ///   intensity   u16
 ///   incidence   u8
-///   frame       u8
+///   instance    u8     0: none
 ///
 /// Each column starts on a multiple of 64 bytes. Splats are in Hilbert order.
 class SplatTile {
@@ -46,7 +46,7 @@ class SplatTile {
     std::span<const std::uint16_t> label() const { return column<std::uint16_t>(5); }
     std::span<const std::uint16_t> intensity() const { return column<std::uint16_t>(6); }
     std::span<const std::uint8_t> incidence() const { return column<std::uint8_t>(7); }
-    std::span<const std::uint8_t> frame_number() const { return column<std::uint8_t>(8); }
+    std::span<const std::uint8_t> instance() const { return column<std::uint8_t>(8); }
 
     Splat splat(std::size_t i) const;
     Disc disc(std::size_t i) const { return unpack_disc(x()[i], y()[i], z()[i], normal()[i], radius()[i]); }

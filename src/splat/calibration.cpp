@@ -2,6 +2,7 @@
 
 #include "core/parallel.hpp"
 #include "splat/city_sample.hpp"
+#include "splat/city_thickness.hpp"
 #include "splat/generation/generation.hpp"
 #include "splat/search/plane_fit.hpp"
 
@@ -124,19 +125,19 @@ double median_step_rad(std::span<const SampledPlace> sample) {
 
 }  // namespace
 
-tiling::Calibration measure_calibration(const SplatParams& params, const ClassMap& classes,
-                                        const RegionReader& reader, const CancelToken& cancel,
-                                        Progress& progress) {
+MeasuredCity measure_city(const SplatParams& params, const ClassMap& classes, const RegionReader& reader,
+                          const CancelToken& cancel, Progress& progress) {
     tiling::Calibration result;
     const SamplePlan plan = plan_sample(reader);
     std::vector<SampledPlace> sample(plan.places.size());
     const ClassTable table(classes);
+    ThicknessSample thickness(plan.places, reader, table);
     Mean radius, error, root_density;
     {
         const Reach reach{params.neighbours, static_cast<std::int32_t>(to_lattice(params.radius_cap_m))};
         Progress::Stage report(progress, "measuring neighbourhoods", sample.size(), "places");
         for_each_chunk(sample.size(), 1, cancel, [&](std::size_t i, std::size_t) {
-            sample[i] = sample_place(reader, plan.places[i], reach, plan, table);
+            sample[i] = sample_place({reader, reach, plan, table, &thickness}, i);
             add_radii(sample[i], radius);
             report.advance(1);
         });
@@ -152,7 +153,7 @@ tiling::Calibration measure_calibration(const SplatParams& params, const ClassMa
     const double across = root_density.value() / kRootParts;
     result.mean_density = across * across;
     result.angular_step_rad = median_step_rad(sample);
-    return result;
+    return {result, thickness.result()};
 }
 
 }  // namespace citysplat::splat

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "adjust/thickness.hpp"
 #include "model/class_map.hpp"
 #include "splat/params/splat_params.hpp"
 #include "tiling/tile_processor.hpp"
@@ -13,8 +14,13 @@ namespace citysplat::splat {
 ///   Ē   |n·(p_k − p_i)| over the points p_k of all plain neighbourhoods (K nearest within R̄)
 ///   δ̄   splats within R̄ of a splat, as they are to be expected from the neighbourhoods (only when
 ///       resampling; docs/adr/0304)
-tiling::Calibration measure_calibration(const SplatParams& params, const ClassMap& classes,
-                                        const tiling::RegionReader& reader, const CancelToken& cancel,
-                                        Progress& progress);
+///
+/// The same places tell how thick surfaces are between passes (city_thickness.hpp).
+struct MeasuredCity {
+    tiling::Calibration means;
+    adjust::Thickness thickness;
+};
+MeasuredCity measure_city(const SplatParams& params, const ClassMap& classes,
+                          const tiling::RegionReader& reader, const CancelToken& cancel, Progress& progress);
 
 }  // namespace citysplat::splat

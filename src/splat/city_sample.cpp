@@ -1,6 +1,7 @@
 #include "splat/city_sample.hpp"
 
 #include "core/math/rng_hd.hpp"
+#include "splat/city_thickness.hpp"
 #include "splat/generation/generation.hpp"
 #include "tiling/sector.hpp"
 
@@ -280,12 +281,13 @@ SamplePlan plan_sample(const RegionReader& reader) {
     return plan;
 }
 
-SampledPlace sample_place(const RegionReader& reader, const LatticeBox& place, const Reach& reach,
-                          const SamplePlan& plan, const ClassTable& classes) {
+SampledPlace sample_place(const SampleTask& task, std::size_t place) {
+    const auto& [reader, reach, plan, classes, thickness] = task;
     std::vector<LatticePoint> asked;
     double share = 0;
     for (std::int64_t halo = 0;; halo = reach.radius + 1) {
-        tiling::Region region = reader.read(place, halo);
+        tiling::Region region = reader.read(plan.places[place], halo);
+        if (halo == 0 && thickness) thickness->see(place, region);
         const CandidatePoints points(region, classes);
         if (halo == 0) {
             asked = choose_points(points, plan.points_per_place);

@@ -24,6 +24,8 @@
 /// (1 − 2r/w)² to be far enough from the edge (minus sampling, with the weights of Hanisch 1984).
 namespace citysplat::splat {
 
+class ThicknessSample;
+
 /// From a sampled point to one of its neighbours, in steps. Neighbourhoods are at most 1.5 m wide
 /// (SplatParams::radius_cap_m): 16 bits hold them.
 struct NeighbourOffset {
@@ -59,7 +61,15 @@ struct SamplePlan {
 };
 SamplePlan plan_sample(const tiling::RegionReader& reader);
 
-SampledPlace sample_place(const tiling::RegionReader& reader, const LatticeBox& place, const Reach& reach,
-                          const SamplePlan& plan, const ClassTable& classes);
+/// How to ask.
+struct SampleTask {
+    const tiling::RegionReader& reader;
+    const Reach& reach;
+    const SamplePlan& plan;
+    const ClassTable& classes;
+    ThicknessSample* thickness = nullptr;  ///< shown what is read, unless there is none
+};
+/// Asks place number `place` of the plan.
+SampledPlace sample_place(const SampleTask& task, std::size_t place);
 
 }  // namespace citysplat::splat

@@ -1,12 +1,9 @@
 #include "splat/city_thickness.hpp"
 
-#include "core/parallel.hpp"
-#include "splat/city_sample.hpp"
-
 #include <algorithm>
 #include <array>
-#include <mutex>
-#include <tuple>
+#include <compare>
+#include <cstdint>
 
 namespace citysplat::splat {
 
@@ -16,14 +13,45 @@ constexpr std::uint64_t kSampledPoints = 4'000'000;
 constexpr std::int64_t kCellSteps = kLatticePerMetre / 2;
 static_assert(adjust::kThicknessCell_m == 0.5 && adjust::kPass_s == 1.0);
 
-/// A point of a flat place: which cell, which pass.
-struct TimedPoint {
-    std::int32_t cell_x, cell_y, cell_z;
-    std::uint32_t pass, point;
-
-    auto cell() const { return std::tie(cell_x, cell_y, cell_z); }
-    auto key() const { return std::tie(cell_x, cell_y, cell_z, pass, point); }
+/// The first cell of a place along x and y, counted from the frame.
+struct FirstCell {
+    std::int64_t x, y;
 };
+
+/// A point with its cell and its pass in one number, so that points are sorted by both. Places are 8 m wide:
+/// 6 bits hold a cell of x and y, 20 one of z, 29 a pass.
+struct TimedPoint {
+    std::uint64_t key;
+    std::uint32_t point;
+
+    static constexpr int kPassBits = 29, kZBits = 20, kXYBits = 6;
+    static constexpr std::int64_t kZBias = 1 << (kZBits - 1);
+
+    TimedPoint() = default;
+    TimedPoint(const TilePoint& p, std::uint32_t index, const FirstCell& first) : point(index) {
+        const auto cell = [](std::int32_t v) { return floor_div(v, kCellSteps); };
+        const auto z = static_cast<std::uint64_t>(cell(p.z) + kZBias);
+        const auto xy = static_cast<std::uint64_t>((cell(p.x) - first.x) << kXYBits | (cell(p.y) - first.y));
+        key = (xy << kZBits | z) << kPassBits | (p.slot - 1) / TilePoint::kSlotsPerSecond;
+    }
+    std::uint64_t cell() const { return key >> kPassBits; }
+    /// The corner of its cell, in steps from the frame.
+    std::array<std::int64_t, 3> corner(const FirstCell& first) const {
+        const auto xy = static_cast<std::int64_t>(cell() >> kZBits);
+        const auto z = static_cast<std::int64_t>(cell() & ((std::uint64_t{1} << kZBits) - 1)) - kZBias;
+        return {(first.x + (xy >> kXYBits)) * kCellSteps,
+                (first.y + (xy & ((1 << kXYBits) - 1))) * kCellSteps, z * kCellSteps};
+    }
+    friend auto operator<=>(const TimedPoint&, const TimedPoint&) = default;
+};
+
+/// Seconds of a slot (model/point.hpp). Slots begin again after 13 years, and a time just before zero has one
+/// of the last: the last day of them is taken for times before zero, as clocks have that start with a drive.
+double time_of(double slot) {
+    constexpr double kAll_s = static_cast<double>(UINT32_MAX) / TilePoint::kSlotsPerSecond, kDay_s = 86400;
+    const double time_s = (slot - 1) / TilePoint::kSlotsPerSecond;
+    return time_s < kAll_s - kDay_s ? time_s : time_s - kAll_s;
+}
 
 /// Exact sums over the points of a pass in a cell, in steps from the cell's corner.
 class PassSums {
@@ -58,7 +86,7 @@ class PassSums {
                  {scatter(0, 0, 0), scatter(1, 0, 1), scatter(2, 0, 2), scatter(3, 1, 1), scatter(4, 1, 2),
                   scatter(5, 2, 2)}},
                 corner_m + at + sensor,
-                (static_cast<double>(slots_) / n - 1) / TilePoint::kSlotsPerSecond};
+                time_of(static_cast<double>(slots_) / n)};
     }
 
   private:
@@ -70,26 +98,26 @@ class PassSums {
 adjust::Thickness thickness_of(const tiling::Region& region, const ClassTable& classes) {
     std::vector<TimedPoint> timed;
     const LatticePoint origin = region.frame.origin();  // whole metres: cells fit into it
+    const FirstCell first{floor_div(region.covered.min_x - origin.x, kCellSteps),
+                          floor_div(region.covered.min_y - origin.y, kCellSteps)};
     for (std::uint32_t i = 0; i < region.points.size(); ++i) {
         const TilePoint& p = region.points[i];
         if (p.slot == TilePoint::kNoSlot || !p.has_sensor() || classes.dynamic(p.label)) continue;
-        const auto cell = [](std::int32_t v) { return static_cast<std::int32_t>(floor_div(v, kCellSteps)); };
-        timed.push_back({cell(p.x), cell(p.y), cell(p.z), (p.slot - 1) / TilePoint::kSlotsPerSecond, i});
+        timed.emplace_back(p, i, first);
     }
-    std::sort(timed.begin(), timed.end(),
-              [](const TimedPoint& a, const TimedPoint& b) { return a.key() < b.key(); });
+    std::sort(timed.begin(), timed.end());
     adjust::Thickness thickness;
     std::vector<adjust::PassOfCell> passes;
     PassSums sums;
     for (std::size_t i = 0; i < timed.size(); ++i) {
         const TimedPoint& t = timed[i];
         const TilePoint& p = region.points[t.point];
-        sums.add({p.x - t.cell_x * kCellSteps, p.y - t.cell_y * kCellSteps, p.z - t.cell_z * kCellSteps}, p);
+        const std::array<std::int64_t, 3> corner = t.corner(first);
+        sums.add({p.x - corner[0], p.y - corner[1], p.z - corner[2]}, p);
         const bool last_of_cell = i + 1 == timed.size() || timed[i + 1].cell() != t.cell();
-        if (!last_of_cell && timed[i + 1].pass == t.pass) continue;
-        passes.push_back(sums.pass({to_metres(origin.x + t.cell_x * kCellSteps),
-                                    to_metres(origin.y + t.cell_y * kCellSteps),
-                                    to_metres(origin.z + t.cell_z * kCellSteps)}));
+        if (!last_of_cell && timed[i + 1].key == t.key) continue;
+        passes.push_back(sums.pass({to_metres(origin.x + corner[0]), to_metres(origin.y + corner[1]),
+                                    to_metres(origin.z + corner[2])}));
         sums = {};
         if (!last_of_cell) continue;
         if (const auto gap = adjust::gap_of(passes)) thickness.add(*gap);
@@ -100,24 +128,19 @@ adjust::Thickness thickness_of(const tiling::Region& region, const ClassTable& c
 
 }  // namespace
 
-adjust::Thickness measure_thickness(const tiling::RegionReader& reader, const ClassMap& classes,
-                                    const CancelToken& cancel, Progress& progress) {
-    const std::vector<LatticeBox> places = plan_sample(reader).places;
+ThicknessSample::ThicknessSample(const std::vector<LatticeBox>& places, const tiling::RegionReader& reader,
+                                 const ClassTable& classes)
+    : classes_(classes) {
     std::uint64_t points = 0;
     for (const LatticeBox& place : places) points += reader.count_at_most(place);
-    const std::size_t step = static_cast<std::size_t>(points / kSampledPoints) + 1;
-    const ClassTable table(classes);
-    adjust::Thickness all;
-    std::mutex adding;
-    const std::size_t count = (places.size() + step - 1) / step;
-    Progress::Stage stage(progress, "measuring thickness", count, "places");
-    for_each_chunk(count, 1, cancel, [&](std::size_t i, std::size_t) {
-        const adjust::Thickness part = thickness_of(reader.read(places[i * step], 0), table);
-        stage.advance(1);
-        const std::lock_guard lock(adding);
-        all.add(part);
-    });
-    return all;
+    step_ = static_cast<std::size_t>(points / kSampledPoints) + 1;
+}
+
+void ThicknessSample::see(std::size_t place, const tiling::Region& region) {
+    if (place % step_ != 0) return;
+    const adjust::Thickness part = thickness_of(region, classes_);
+    const std::lock_guard lock(adding_);
+    all_.add(part);
 }
 
 }  // namespace citysplat::splat

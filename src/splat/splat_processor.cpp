@@ -1,8 +1,8 @@
 #include "splat/splat_processor.hpp"
 
+#include "adjust/thickness_words.hpp"
 #include "core/error.hpp"
 #include "splat/calibration.hpp"
-#include "splat/city_thickness.hpp"
 #include "splat/generation/tile_generation.hpp"
 #include "splat/search/curve.hpp"
 
@@ -66,8 +66,9 @@ SplatProcessor::SplatProcessor(const SplatParams& params, ClassMap classes)
 
 tiling::Calibration SplatProcessor::calibrate(const tiling::RegionReader& reader, const CancelToken& cancel,
                                               Progress& progress) const {
-    *thickness_ = measure_thickness(reader, classes_, cancel, progress);
-    return measure_calibration(params_, classes_, reader, cancel, progress);
+    const MeasuredCity measured = measure_city(params_, classes_, reader, cancel, progress);
+    *findings_ = R"({"thickness":)" + adjust::thickness_words(measured.thickness) + "}";
+    return measured.means;
 }
 
 void SplatProcessor::set_calibration(const tiling::Calibration& calibration) { calibration_ = calibration; }
@@ -89,15 +90,15 @@ std::int64_t SplatProcessor::initial_halo_steps() const {
 }
 
 std::size_t SplatProcessor::estimated_bytes(std::uint64_t points) const {
-    // Bytes a point: region 28, columns 29, index 2, surface 27, priorities and slices 14; in the largest
-    // slice about one point in six is grown, at 190 a candidate with its members (32), and one in three is a
-    // splat (20). Sorting along the curve (28) is over before the surface begins. Together 152; the rest is
-    // for what the allocator keeps.
-    constexpr std::size_t kBytesPerPoint = 174, kBuffers = 16u << 20;
+    // Bytes a point: columns 29, index 2, surface 27, priorities and slices 14; in the largest slice about
+    // one point in six is grown, at 190 a candidate with its members (32), and one in three is a splat (20).
+    // The region (28) and sorting along the curve (28) are over before the surface begins. Together 124; the
+    // rest is for what the allocator keeps.
+    constexpr std::size_t kBytesPerPoint = 146, kBuffers = 16u << 20;
     return static_cast<std::size_t>(points) * kBytesPerPoint + kBuffers;
 }
 
-tiling::TileOutput SplatProcessor::process(const tiling::Region& region, const CancelToken& cancel) const {
+tiling::TileOutput SplatProcessor::process(tiling::Region region, const CancelToken& cancel) const {
     const GenerationSettings settings(params_, calibration_, times_.get());
     TileSplats made = make_tile_splats(region, classes_, settings, calibration_.mean_density, cancel);
     tiling::TileOutput output;

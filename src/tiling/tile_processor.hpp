@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 /// The seam between tiling (which points, when, in how much memory) and what is made of them (splats today).
@@ -76,6 +77,10 @@ class TileProcessor {
     /// Measures the city-wide means. Called once per city (or on --recalibrate), before any tile.
     virtual Calibration calibrate(const RegionReader& reader, const CancelToken& cancel,
                                   Progress& progress) const = 0;
+    /// What calibrate() noticed beside the means, as JSON: kept with the generation, for people and gates.
+    /// Depends on the points and the parameters alone. Empty before calibrate(), or when there is nothing to
+    /// say.
+    virtual std::string findings() const { return {}; }
     virtual void set_calibration(const Calibration& calibration) = 0;
 
     /// Hash of everything but the points that determines the output: parameters, class map, calibration,
@@ -86,7 +91,8 @@ class TileProcessor {
     /// Memory that process() needs for a region of n points, the region itself included.
     virtual std::size_t estimated_bytes(std::uint64_t points) const = 0;
 
-    virtual TileOutput process(const Region& region, const CancelToken& cancel) const = 0;
+    /// Takes the region, so that its points need not be in memory to the end.
+    virtual TileOutput process(Region region, const CancelToken& cancel) const = 0;
 };
 
 }  // namespace citysplat::tiling

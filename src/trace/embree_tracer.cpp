@@ -3,6 +3,7 @@
 #include "core/parallel.hpp"
 #include "model/disc_bounds_hd.hpp"
 #include "trace/packet.hpp"
+#include "trace/part_reference.hpp"
 #include "trace/splat_columns_hd.hpp"
 #include "trace/tile_frustum.hpp"
 #include "trace/tracer.hpp"
@@ -23,6 +24,7 @@
 ///
 /// Embree only proposes: its boxes are wide enough (hit_slack_m()) that its traversal, which differs between
 /// instruction sets but errs on the safe side in robust mode, cannot hide a disc that the disc test accepts.
+/// Parts are met by brute force before the tiles (part_reference.hpp).
 namespace citysplat::trace {
 
 namespace {
@@ -77,13 +79,16 @@ class Account {
     std::int64_t bytes_;
 };
 
-class EmbreeTile final : public TracerTile {
+class EmbreeTile final : public ReferenceShape {
   public:
     EmbreeTile(std::shared_ptr<Device> device, const SplatTile& tile, const EmbreeOptions& options);
     std::size_t bytes() const override { return discs_.size() * kBytesPerSplat + hierarchy_bytes_; }
     RTCScene scene() const { return scene_.get(); }
     const Box3d& box() const { return box_; }
     TileView view() const { return {discs_.data(), facts_.data(), origin_}; }
+    ShapeView shape() const override {
+        return {discs_, {}, facts_.data(), {box_.min - origin_, box_.max - origin_}};
+    }
 
     /// The discs of a primitive, in a set where this tile has the slot `slot`.
     LeafDiscs leaf(std::uint32_t primitive, std::uint32_t slot) const {
@@ -177,8 +182,7 @@ constexpr std::size_t kHierarchyBytesPerLeaf = 128;
 SplatColumns columns_of(const SplatTile& tile) {
     return {tile.x().data(),         tile.y().data(),         tile.z().data(),
             tile.normal().data(),    tile.radius().data(),    tile.label().data(),
-            tile.intensity().data(), tile.incidence().data(), tile.frame_number().data(),
-            tile.frame().origin()};
+            tile.intensity().data(), tile.incidence().data(), tile.frame().origin()};
 }
 
 EmbreeTile::EmbreeTile(std::shared_ptr<Device> device, const SplatTile& tile, const EmbreeOptions& options)
@@ -232,20 +236,20 @@ class EmbreeTileSet final : public TileSet {
             if (!tile->scene()) continue;
             tiles_.push_back(tile);
             views_.push_back(tile->view());
-            facts_.push_back(tile->view().facts);
+            slots_.push_back({tile->view().facts, {}});
             boxes_.push_back(tile->box());
         }
     }
     std::span<const Box3d> boxes() const { return boxes_; }
     const EmbreeTile& tile(std::size_t slot) const { return *tiles_[slot]; }
     const TileView* views() const { return views_.data(); }
-    const SplatFacts* const* facts() const { return facts_.data(); }
+    const SlotFacts* slots() const { return slots_.data(); }
 
   private:
     std::vector<TracerTilePtr> owners_;
     std::vector<const EmbreeTile*> tiles_;  ///< by slot, as the other three
     std::vector<TileView> views_;
-    std::vector<const SplatFacts*> facts_;
+    std::vector<SlotFacts> slots_;
     std::vector<Box3d> boxes_;
 };
 
@@ -327,8 +331,11 @@ class EmbreeTracer final : public Tracer {
         return "Embree " + std::to_string(RTC_VERSION_MAJOR) + "." + std::to_string(RTC_VERSION_MINOR) +
                ", packets of " + std::to_string(width_);
     }
-    TracerTilePtr load(SplatTile tile) const override {
+    TracerTilePtr load(const SplatTile& tile) const override {
         return std::make_shared<EmbreeTile>(device_, tile, options_);
+    }
+    TracerTilePtr load(const TriangleMesh& mesh) const override {
+        return std::make_shared<ReferenceMesh>(mesh);
     }
     std::size_t estimated_bytes(std::uint64_t splats) const override {
         const std::size_t leaves = (splats + options_.splats_per_leaf - 1) / options_.splats_per_leaf;
@@ -342,9 +349,10 @@ class EmbreeTracer final : public Tracer {
     }
     std::size_t batch_rays(std::span<const Ray>) const override { return 1024; }
 
-    void closest(const TileSet& tiles, std::span<const Ray> rays, std::span<Hit> hits) const override {
+    void closest(const Scene& scene, std::span<const Ray> rays, std::span<Hit> hits) const override {
         refuse_longer_rays(rays, options_.max_range_m);
-        const auto& set = static_cast<const EmbreeTileSet&>(tiles);
+        closest_on_parts(scene.parts, rays, hits);
+        const auto& set = static_cast<const EmbreeTileSet&>(scene.tiles);
         switch (width_) {
             case 16:
                 return closest<16>(set, rays, hits);
@@ -354,11 +362,12 @@ class EmbreeTracer final : public Tracer {
                 return closest<4>(set, rays, hits);
         }
     }
-    void nearest(const TileSet& tiles, std::span<const Ray> rays, std::uint32_t depth, float gap_m,
+    void nearest(const Scene& scene, std::span<const Ray> rays, std::uint32_t depth, float gap_m,
                  std::span<HitList> lists) const override {
         refuse_longer_rays(rays, options_.max_range_m);
-        const auto& set = static_cast<const EmbreeTileSet&>(tiles);
         depth = std::clamp(depth, 1u, static_cast<std::uint32_t>(kMaxHits));
+        nearest_on_parts(scene.parts, rays, depth, gap_m, lists);
+        const auto& set = static_cast<const EmbreeTileSet&>(scene.tiles);
         switch (width_) {
             case 16:
                 return nearest<16>(set, rays, depth, gap_m, lists);
@@ -396,7 +405,7 @@ template <unsigned kWidth>
 void EmbreeTracer::closest(const EmbreeTileSet& set, std::span<const Ray> rays, std::span<Hit> hits) const {
     PacketContext packet_context = context();
     ClosestLanes lanes;
-    lanes.facts = set.facts();
+    lanes.slots = set.slots();
     packet_context.closest = &lanes;
     PacketTracer<kWidth> packets(set, rays, packet_context);
     for (std::size_t first = 0; first < rays.size(); first += kWidth) {
@@ -424,7 +433,7 @@ void EmbreeTracer::nearest(const EmbreeTileSet& set, std::span<const Ray> rays, 
     NearestLanes lanes;
     lanes.depth = depth;
     lanes.reach_m = static_cast<float>(depth - 1) * gap_m;
-    lanes.facts = set.facts();
+    lanes.slots = set.slots();
     packet_context.nearest = &lanes;
     PacketTracer<kWidth> packets(set, rays, packet_context);
     for (std::size_t first = 0; first < rays.size(); first += kWidth) {

@@ -16,17 +16,27 @@ struct Hit {
     std::uint16_t intensity = 0;
     std::uint8_t acquired_range_m = 255;    ///< Splat::range
     std::uint8_t acquired_incidence = 255;  ///< Splat::incidence
-    std::uint8_t reserved[2] = {0, 0};
+    std::uint16_t instance = 0;             ///< of the part (trace/part.hpp); 0: of the city
 
     CITYSPLAT_HD bool exists() const { return splat_id != 0; }
 };
 static_assert(sizeof(Hit) == 32);
 
-/// The total order of the hits of one ray: distance, then splat id. Two tracers that see the same discs agree
-/// on it whatever their traversal order and their tiles; hits of equal place in it are alike in all that is
-/// reported. Requires hits that exist.
+/// What decides between hits of equal distance.
+struct HitName {
+    std::uint64_t id;
+    std::uint16_t instance;
+};
+CITYSPLAT_HD inline bool operator<(const HitName& a, const HitName& b) {
+    return a.id != b.id ? a.id < b.id : a.instance < b.instance;
+}
+CITYSPLAT_HD inline HitName name_of(const Hit& hit) { return {hit.splat_id, hit.instance}; }
+
+/// The total order of the hits of one ray: distance, then id, then instance. Two tracers that see the same
+/// discs agree on it whatever their traversal order and their tiles; hits of equal place in it are alike in
+/// all that is reported. Requires hits that exist.
 CITYSPLAT_HD inline bool comes_before(const Hit& a, const Hit& b) {
-    return a.t != b.t ? a.t < b.t : a.splat_id < b.splat_id;
+    return a.t != b.t ? a.t < b.t : name_of(a) < name_of(b);
 }
 
 inline constexpr int kMaxHits = 8;
@@ -38,11 +48,18 @@ struct HitList {
     Hit hits[kMaxHits];
 };
 
+/// Whether two hits are on the same part, or both on the city.
+CITYSPLAT_HD inline bool is_same_part(const Hit& a, const Hit& b) {
+    return a.instance == b.instance && (a.instance == 0 || a.splat_id >> 32 == b.splat_id >> 32);
+}
+
 /// How many of `count` hits belong to the first surface of a ray (AdaSplats §6.3.4): consecutive hits of the
-/// first one's class, no more than `gap_m` apart.
+/// first one's class and part, no more than `gap_m` apart.
 CITYSPLAT_HD inline std::uint32_t surface_depth(const Hit* hits, std::uint32_t count, float gap_m) {
     std::uint32_t n = count > 0 ? 1 : 0;
-    while (n > 0 && n < count && hits[n].label == hits[0].label && hits[n].t - hits[n - 1].t <= gap_m) ++n;
+    while (n > 0 && n < count && hits[n].label == hits[0].label && is_same_part(hits[n], hits[0]) &&
+           hits[n].t - hits[n - 1].t <= gap_m)
+        ++n;
     return n;
 }
 CITYSPLAT_HD inline std::uint32_t surface_depth(const HitList& list, std::uint32_t depth, float gap_m) {

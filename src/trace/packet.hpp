@@ -1,5 +1,6 @@
 #pragma once
 
+#include "trace/part_hd.hpp"
 #include "trace/tile_view_hd.hpp"
 
 #include <cstdint>
@@ -27,6 +28,17 @@ struct LeafDiscs {
     SplatPlace first;  ///< of the first disc
 };
 
+/// What is known about the tile or part with a slot.
+struct SlotFacts {
+    const SplatFacts* facts;  ///< of its splats or triangles
+    PartFacts part;           ///< of a part; as it is from the beginning for a tile
+};
+
+inline HitName name_of(const SlotFacts* slots, SplatPlace place) {
+    const SlotFacts& slot = slots[place.slot];
+    return {hit_id(slot.part, slot.facts[place.splat], place.splat), slot.part.instance};
+}
+
 /// Slots of no tile: nothing was met yet; a hit of earlier tiles, `splat` is its number among those.
 inline constexpr std::uint32_t kNoSlot = 0xffffffffu;
 inline constexpr std::uint32_t kEarlierSlot = 0xfffffffeu;
@@ -35,8 +47,8 @@ inline constexpr std::uint32_t kEarlierSlot = 0xfffffffeu;
 struct alignas(64) ClosestLanes {
     float t[kMaxPacket];
     std::uint32_t slot[kMaxPacket], splat[kMaxPacket];
-    std::uint32_t touched;           ///< bit per lane: changed since cleared
-    const SplatFacts* const* facts;  ///< of the tiles, by slot
+    std::uint32_t touched;  ///< bit per lane: changed since cleared
+    const SlotFacts* slots;
     const Hit* earlier[kMaxPacket];  ///< what earlier tiles gave
 
     void offer(unsigned lane, float hit_t, SplatPlace place, float& t_max) {
@@ -50,9 +62,9 @@ struct alignas(64) ClosestLanes {
   private:
     bool wins_tie(unsigned lane, SplatPlace place) const {
         if (slot[lane] == kNoSlot) return true;
-        const std::uint64_t known =
-            slot[lane] == kEarlierSlot ? earlier[lane]->splat_id : facts[slot[lane]][splat[lane]].id;
-        return facts[place.slot][place.splat].id < known;
+        const HitName known =
+            slot[lane] == kEarlierSlot ? name_of(*earlier[lane]) : name_of(slots, {slot[lane], splat[lane]});
+        return name_of(slots, place) < known;
     }
 };
 
@@ -62,8 +74,8 @@ struct NearestLanes {
     SplatPlace place[kMaxPacket][kMaxHits];
     std::uint32_t count[kMaxPacket];
     std::uint32_t depth;
-    float reach_m;                       ///< hits farther behind the first cannot belong to its surface
-    const SplatFacts* const* facts;      ///< of the tiles, by slot
+    float reach_m;  ///< hits farther behind the first cannot belong to its surface
+    const SlotFacts* slots;
     const HitList* earlier[kMaxPacket];  ///< what earlier tiles gave
 
     void offer(unsigned lane, float hit_t, SplatPlace hit_place, float& t_max) {
@@ -93,10 +105,10 @@ struct NearestLanes {
 
   private:
     bool wins_tie(unsigned lane, std::uint32_t known, SplatPlace hit_place) const {
-        return id(lane, hit_place) < id(lane, place[lane][known]);
+        return name(lane, hit_place) < name(lane, place[lane][known]);
     }
-    std::uint64_t id(unsigned lane, SplatPlace of) const {
-        return of.slot == kEarlierSlot ? earlier[lane]->hits[of.splat].splat_id : facts[of.slot][of.splat].id;
+    HitName name(unsigned lane, SplatPlace of) const {
+        return of.slot == kEarlierSlot ? name_of(earlier[lane]->hits[of.splat]) : name_of(slots, of);
     }
 };
 

@@ -15,6 +15,7 @@ struct Ray {
     Vec3d origin;
     Vec3f direction;
     float t_min, t_max;  ///< metres; a hit has t_min < t <= t_max
+    float time_s = 0;    ///< since the scan began: when it meets what moves
 };
 static_assert(sizeof(Ray) == 48);
 

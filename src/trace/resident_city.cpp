@@ -58,7 +58,7 @@ std::vector<std::uint32_t> ResidentCity::visit(std::span<const std::uint32_t> ti
         const bool last = p + 1 == passes.size();
         if (!last) cache_.plan(passes[p + 1]);
         ++passes_;
-        trace({*set, passes.size() == 1, last});
+        trace({*set, p == 0, last});
     }
     return missing;
 }

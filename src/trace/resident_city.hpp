@@ -27,7 +27,9 @@ class ResidentCity {
     /// tracer; returns can be made in the last.
     struct Pass {
         const TileSet& tiles;
-        bool only, last;
+        bool first, last;
+
+        bool only() const { return first && last; }
     };
     /// Makes the tiles resident and calls trace() with them: at once when they fit the budget, otherwise in
     /// passes, in the order given. Returns those that are damaged (CacheOptions::allow_missing). Throws

@@ -14,7 +14,7 @@ namespace citysplat::trace {
 struct SplatColumns {
     const std::uint32_t *x, *y, *z, *normal;
     const std::uint16_t *radius, *label, *intensity;
-    const std::uint8_t *incidence, *frame;
+    const std::uint8_t* incidence;
     LatticePoint origin;  ///< of the tile's frame
 };
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include "model/splat_tile.hpp"
+#include "model/triangle_mesh.hpp"
 #include "trace/hit_hd.hpp"
+#include "trace/part.hpp"
 #include "trace/ray_disc_hd.hpp"
 
 #include <cstddef>
@@ -15,7 +17,7 @@
 /// it on the CPU, OptiX on the GPU, and Embree as the reference that both are held against. What a ray hits
 /// is defined by ray_disc_hd.hpp and the order in hit_hd.hpp alone: the ray starts at lattice_origin() and
 /// meets each disc as meets() says; of all hits the first in order wins. Which tiles the discs are in changes
-/// nothing.
+/// nothing. Parts (trace/part.hpp) are met in their own frames, their triangles as ray_triangle_hd.hpp says.
 namespace citysplat::trace {
 
 /// A tile made ready for tracing by a Tracer. Immutable; evicted when the last owner lets go.
@@ -41,10 +43,13 @@ class Tracer {
 
     /// Builds what tracing needs. Throws CorruptionError when a splat is not finite, ResourceError when
     /// memory runs out.
-    virtual TracerTilePtr load(SplatTile tile) const = 0;
+    virtual TracerTilePtr load(const SplatTile& tile) const = 0;
+    /// The shape of a part. Throws InputError when the mesh does not pass its check(), ResourceError when
+    /// memory runs out.
+    virtual TracerTilePtr load(const TriangleMesh& mesh) const = 0;
     /// What load() would keep, without loading; never less than TracerTile::bytes().
     virtual std::size_t estimated_bytes(std::uint64_t splats) const = 0;
-    /// Requires different tiles of this tracer.
+    /// Requires different tiles of this tracer, made of splats.
     virtual TileSetPtr bind(std::span<const TracerTilePtr> tiles) const = 0;
 
     /// Memory of all live tiles of this tracer, the acceleration structures' own books included.
@@ -55,13 +60,13 @@ class Tracer {
     virtual std::size_t batch_rays(std::span<const Ray> sample) const = 0;
     static constexpr std::size_t kSampleRays = 512;
 
-    /// Puts the first hit of each ray into `hits`, unless what is there (from other tiles) comes before it.
+    /// Puts the first hit of each ray into `hits`, unless what is there (from other scenes) comes before it.
     /// Start with Hit{}. Throws InputError when a ray is not finite or
     /// longer than the tracer is made for.
-    virtual void closest(const TileSet& tiles, std::span<const Ray> rays, std::span<Hit> hits) const = 0;
+    virtual void closest(const Scene& scene, std::span<const Ray> rays, std::span<Hit> hits) const = 0;
     /// Merges the first `depth` hits of each ray into `lists`. Hits farther than (depth − 1)·`gap_m` behind a
     /// ray's first may be left out: they cannot belong to its surface. Start with HitList{}.
-    virtual void nearest(const TileSet& tiles, std::span<const Ray> rays, std::uint32_t depth, float gap_m,
+    virtual void nearest(const Scene& scene, std::span<const Ray> rays, std::uint32_t depth, float gap_m,
                          std::span<HitList> lists) const = 0;
 };
 

@@ -96,6 +96,7 @@ class BlocksFile final : public PointFile {
 struct ScanOptions {
     double begin_s = 0, end_s = 0;
     bool traffic = false;  ///< two boxes that drive along with the car and against it
+    double stretch = 1;    ///< of all ranges
     bool broken = false;   ///< a sensor that sees quarters of the world too high or too low, by the second
     int beams = 24, columns = 300;
 };
@@ -130,7 +131,7 @@ inline std::shared_ptr<const std::vector<PointBatch>> scan(const ScanOptions& o,
                 for (const Box& box : boxes) range = std::min(range, meet(box, pose.translation, d));
                 if (range > 50) continue;
                 const auto ray = static_cast<std::uint64_t>((turn * o.columns + column) * o.beams + beam);
-                range += 0.01 * rng::gaussian(11, ray);
+                range = o.stretch * range + 0.01 * rng::gaussian(11, ray);
                 Vec3d p = placed->apply(range * u);
                 if (o.broken) p.z += (4 * column / o.columns + static_cast<int>(t)) % 2 == 0 ? 0.4 : 0.1;
                 batch.x.push_back(p.x), batch.y.push_back(p.y), batch.z.push_back(p.z);

@@ -1,7 +1,9 @@
 #include "adjust/block_solver.hpp"
 #include "adjust/box_street.hpp"
 #include "adjust/correction.hpp"
+#include "adjust/moved_on.hpp"
 #include "adjust/patch_sums.hpp"
+#include "adjust/sights.hpp"
 #include "adjust/thickness.hpp"
 #include "core/error.hpp"
 #include "io/input/adjusted_file.hpp"
@@ -98,6 +100,52 @@ TEST_CASE("equations of blocks have the solution that a dense solver finds") {
     CancelToken cancelled;
     cancelled.request();
     CHECK_THROWS_AS(equations.solve(1 << 30, cancelled), Interrupted);
+}
+
+TEST_CASE("a slot saw through a place when all it saw in that direction lies well behind it") {
+    Sights sights(3);
+    const Vec3d wall{12, 5, -1};
+    sights.add(1, wall);
+    sights.add(1, 2.0 * wall);  // behind the wall: says nothing new
+    CHECK(sights.passes(1, 0.8 * wall));
+    CHECK_FALSE(sights.passes(1, 0.97 * wall));  // less than half a metre in front of it
+    CHECK_FALSE(sights.passes(1, 1.2 * wall));
+    CHECK_FALSE(sights.passes(1, -0.8 * wall));  // nothing was seen there
+    CHECK_FALSE(sights.passes(2, 0.8 * wall));   // nor by another slot
+    // Directions near each other share a bin wherever they point; opposite ones never do.
+    for (std::uint64_t i = 0; i < 300; ++i) {
+        const Vec3d d{rng::uniform(1, i, -1, 1), rng::uniform(2, i, -1, 1), rng::uniform(3, i, -1, 1)};
+        Sights one(1);
+        one.add(0, 30.0 * d);
+        CHECK(one.passes(0, 10.0 * d) == (20 * length(d) > 0.5 + 0.3 * length(d)));
+        CHECK_FALSE(one.passes(0, -10.0 * d));
+    }
+}
+
+TEST_CASE("a wall that the rays of a second later pass through was a bus") {
+    std::vector<StampedPose> poses;
+    for (int i = 0; i <= 60; ++i) poses.push_back({0.1 * i, {{1.0 * i, 0, 0}, {}}});
+    std::vector<Correction> drives;
+    drives.emplace_back(Trajectory(poses), 0.1);
+    const Corrections corrections(std::move(drives));
+    REQUIRE(corrections.slots() == 60);
+    const Vec3d place{30, 3, 0};
+    std::vector<SlotOfCell> sighting;
+    for (std::uint32_t slot = 24; slot < 36; ++slot)
+        sighting.push_back({{5, place, {}}, {slot + 0.5, 0, 0}, 0.1 * slot + 0.05, 0.5, slot, 0});
+    /// All other slots see something so many times as far away, in the direction of the place.
+    const auto moved = [&](double factor, std::uint32_t from, std::uint32_t to) {
+        Sights sights(60);
+        for (std::uint32_t slot = from; slot < to; ++slot)
+            sights.add(slot, factor * (place - Vec3d{slot + 0.5, 0, 0}));
+        return moved_on(sighting, corrections, sights);
+    };
+    CHECK(moved(3, 0, 60));
+    CHECK_FALSE(moved(1, 0, 60));    // it is still there
+    CHECK_FALSE(moved(0.5, 0, 60));  // something stands in front of it
+    CHECK(moved(3, 36, 60));         // seen through afterwards only
+    CHECK_FALSE(moved(3, 36, 41));   // by five slots, where twelve saw it
+    CHECK_FALSE(moved(3, 24, 36));   // what those saw that saw it, does not count
 }
 
 TEST_CASE("a standing car has a knot every two seconds and not one a scan") {

@@ -18,7 +18,9 @@ constexpr int kUsage = 2, kBadData = 65, kIo = 74, kConfiguration = 78;
 
 std::vector<std::string> all_benches() {
     std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(CITYSPLAT_SOURCE_DIR "/tools/bench")) {
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(CITYSPLAT_SOURCE_DIR "/tools/bench")) {
+        if (!entry.is_regular_file()) continue;
         const std::string name = entry.path().stem().string();
         std::ifstream file(entry.path());
         const std::string text{std::istreambuf_iterator<char>(file), {}};

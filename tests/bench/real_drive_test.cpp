@@ -27,7 +27,7 @@ TEST_CASE("real_drive explains itself and refuses what it does not know") {
     const TempDir empty;
     const auto none = test::run_program({kRealDrive, empty.path().string(), "--build", CITYSPLAT_BUILD_DIR});
     CHECK(none.exit_code == 65);
-    CHECK_THAT(none.err, Catch::Contains("fewer than two scans"));
+    CHECK_THAT(none.err, Catch::Contains("no point files in this folder"));
 }
 
 TEST_CASE("real_drive makes a city of the even scans of a folder and judges the odd ones") {

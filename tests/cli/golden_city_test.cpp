@@ -20,7 +20,9 @@ const std::string kDigestOfBoth = "388478833e004ffb872c72063a0137a8";
 struct GoldenCity {
     test::TempDir dir;
     std::string city = dir / "city";
-    GoldenCity() { test::run_json({"unpack", kGolden + "/city-0.1.pack", city}); }
+    explicit GoldenCity(const std::string& pack = "city-0.1.pack") {
+        test::run_json({"unpack", kGolden + "/" + pack, city});
+    }
 
     /// As SQLite's header has it.
     int catalog_version() const {
@@ -61,7 +63,7 @@ TEST_CASE("a city of version 0.1 is built further, in whatever order, to the sam
     const GoldenCity golden;
     // Newer algorithms make other splats of the same points and means.
     const std::string both = test::run_json({"build", golden.city})["digest"];
-    CHECK(golden.catalog_version() == 3);
+    CHECK(golden.catalog_version() == 4);
     CHECK(test::run_json({"build", golden.city})["tiles_built"] == 0);
     CHECK(test::run_json({"build", golden.city, "--remove", "/street/second.xyz"})["tiles_total"] == 1);
     test::run_json({"rollback", golden.city});
@@ -97,8 +99,34 @@ TEST_CASE("a city of version 0.1 that lost its catalog is rebuilt from its objec
     fs::remove(golden.city + "/catalog.sqlite");
     test::run_json({"repair", golden.city});
     CHECK(golden.digest() == kDigestOfBoth);
-    CHECK(golden.catalog_version() == 3);
+    CHECK(golden.catalog_version() == 4);
     CHECK(test::run_json({"verify", golden.city, "--deep"})["corrupt"].empty());
     test::run_json({"build", golden.city});
     CHECK(test::run_json({"build", golden.city})["tiles_built"] == 0);
+}
+
+TEST_CASE(
+    "a city whose catalog has version 3 remembers nothing of its surfaces, and is measured for a gate") {
+    // The same two clouds, one after the other, carved, by a version between 0.1 and the next.
+    const GoldenCity golden("city-catalog-3.pack");
+    REQUIRE(golden.catalog_version() == 3);
+    const auto status = test::run_json({"status", golden.city});
+    CHECK(status["digest"] == "c4cb148452fabc0ac30241e565669f17");
+    CHECK_FALSE(status.contains("thickness"));
+    CHECK(test::run_json({"verify", golden.city, "--deep"})["corrupt"].empty());
+    CHECK(golden.catalog_version() == 3);
+
+    // Rules that came later make its tiles anew, with the splats they had.
+    const int latest = test::run_json({"build", golden.city})["generation"];
+    CHECK(golden.catalog_version() == 4);
+    CHECK(golden.digest() == status["digest"]);
+    const auto gated = test::run_json({"build", golden.city, "--most-thick", "2"});
+    CHECK(gated["tiles_built"] == 0);
+    CHECK(gated["generation"] == latest + 1);
+    CHECK(gated["thickness"]["generation"] == latest + 1);
+    CHECK(test::run_json({"status", golden.city})["thickness"] == gated["thickness"]);
+    CHECK(test::run_json({"rollback", golden.city})["generation"] == latest + 2);
+    CHECK_FALSE(test::run_json({"status", golden.city}).contains("thickness"));
+    CHECK(test::run_json({"verify", golden.city, "--deep"})["corrupt"].empty());
+    CHECK(golden.digest() == status["digest"]);
 }

@@ -98,6 +98,23 @@ TEST_CASE("a model is learned from scans, used by a simulation, and refused wher
     test::run_json(lesson.simulation("h", {"--sensor", calibrated}));
 }
 
+TEST_CASE("without the name of a sensor a model is learned for the one that the scans show") {
+    const Lesson lesson;
+    const json learned =
+        test::run_json({"learn-sensor", lesson.city, "--scans", lesson.scans + "/scans", "--trajectory",
+                        lesson.trajectory, "--out", lesson.model, "--effort", "0.1"});
+    const std::string sensor = lesson.dir / "model.sensor.toml";
+    CHECK(learned["sensor_file"] == sensor);
+    CHECK(learned["held_out"]["log_loss"] < learned["held_out"]["constant_loss"]);
+    const std::string text = content_of(sensor);
+    CHECK_THAT(text, Catch::Contains("columns_per_turn = 360\n") &&
+                         Catch::Contains("sense = \"counterclockwise\"") && Catch::Contains("elevation_deg"));
+    const json law = test::run_json(lesson.simulation("a", {"--sensor", lesson.law})),
+               seen = test::run_json(lesson.simulation("b", {"--sensor", sensor, "--model", lesson.model}));
+    const double wanted = law["hits"], returns = seen["hits"];
+    CHECK(std::fabs(returns - wanted) < 0.05 * wanted);
+}
+
 TEST_CASE("calibrate takes known distances, and says what it needs") {
     const test::TempDir dir;
     {

@@ -1,4 +1,5 @@
 #include "small_city.hpp"
+#include "stopped_program.hpp"
 
 #include <csignal>
 #include <map>
@@ -175,8 +176,8 @@ TEST_CASE("a killed run leaves whole scans and remainders that the next one remo
         all.insert(all.end(), more.begin(), more.end());
         return all;
     };
-    const Outcome killed =
-        test::citysplat_with_signal(command({"--rate", "100"}), SIGKILL, c.dir / "scans/velodyne/000000.bin");
+    const Outcome killed = test::stopped_citysplat(
+        command({"--rate", "100"}), {SIGKILL, c.dir / "scans/velodyne/000000.bin", c.dir / "scans"});
     CHECK(killed.exit_code == 128 + SIGKILL);
     CHECK_FALSE(fs::exists(c.dir / "scans/poses.txt"));
     CHECK_FALSE(fs::exists(c.dir / "scans/cloud.ply"));

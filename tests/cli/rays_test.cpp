@@ -100,6 +100,15 @@ TEST_CASE("scans that were simulated in a city agree with it, ray by ray") {
         CHECK(learned["extra"] <= report["extra"]);
         CHECK(test::citysplat(d.command({"--sensor", "hdl-32e", "--model", model, "-q"})).exit_code == 78);
         CHECK(test::citysplat(d.command({"--model", model, "-q"})).exit_code == 2);
+        // Beside it the table is that of the city alone.
+        const json beside = d.judge({"--sensor", "vlp-16", "--model", model, "--model-beside"});
+        for (const char* key : {"holes", "within_5cm", "extra", "empty"}) CHECK(beside[key] == report[key]);
+        for (const char* key : {"holes", "within_5cm", "extra", "empty"})
+            CHECK(beside["with_model"][key] == learned[key]);
+        CHECK(beside["with_model"]["extra_rays"].get<std::uint64_t>() +
+                  beside["with_model"]["extra_taken_away"].get<std::uint64_t>() <=
+              report["extra_rays"].get<std::uint64_t>());
+        CHECK(test::citysplat(d.command({"--model-beside", "-q"})).exit_code == 2);
     }
     SECTION("people get a table") {
         const Outcome outcome = test::citysplat(d.command({"-q"}));

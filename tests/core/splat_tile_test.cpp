@@ -31,7 +31,7 @@ std::vector<Splat> some_splats(std::size_t n) {
                           .group = static_cast<SplatGroup>(r(16) % 4),
                           .range = static_cast<std::uint8_t>(r(17)),
                           .incidence = static_cast<std::uint8_t>(r(18)),
-                          .frame = static_cast<std::uint8_t>(r(19))});
+                          .instance = static_cast<std::uint8_t>(r(19))});
     }
     return splats;
 }
@@ -68,8 +68,8 @@ TEST_CASE("splats survive packing into columns, at 24 bytes each") {
         const Splat s = tile.splat(i), &t = splats[i];
         REQUIRE(std::tie(s.x, s.y, s.z, s.normal, s.radius, s.label, s.intensity) ==
                 std::tie(t.x, t.y, t.z, t.normal, t.radius, t.label, t.intensity));
-        REQUIRE(std::tie(s.point_count, s.group, s.range, s.incidence, s.frame) ==
-                std::tie(t.point_count, t.group, t.range, t.incidence, t.frame));
+        REQUIRE(std::tie(s.point_count, s.group, s.range, s.incidence, s.instance) ==
+                std::tie(t.point_count, t.group, t.range, t.incidence, t.instance));
         REQUIRE(static_cast<double>(tile.disc(i).centre.x) * 8192 == t.x);
     }
 }

@@ -170,37 +170,6 @@ TEST_CASE("an empty tile and an empty set are met by no ray", "[gpu]") {
     }
 }
 
-TEST_CASE("a launch meets static splats and those of its own frame", "[gpu]") {
-    on_cpu::CpuDevice device(std::make_shared<on_cpu::Script>());
-    gpu::DeviceMemory memory(device, std::size_t{1} << 28);
-    gpu::TileLoader loader(device, memory, 4096);
-    gpu::BatchTracer batches(device, memory, 64);
-    const std::uint32_t up = pack_normal({0, 0, 1});
-    Splat floor{0, 0, 0, up, 8192, 1, 0, 1, SplatGroup::ground, 0, 0, 0};
-    Splat car = floor;
-    car.z = 8192;
-    car.frame = 2;
-    const gpu::LoadedTile tile = loader.load(SplatTile({100, 200, 0}, std::vector{floor, car}));
-    const gpu::LoadedTile* in_scene = &tile;
-    const gpu::LoadedScene scene = loader.bind(std::span(&in_scene, 1));
-    const auto range_met = [&](gpu::TraceKind kind, std::uint32_t frame) {
-        trace::Hit met;
-        batches.trace(
-            scene, 1, {kind, 1, 0, frame},
-            [](std::size_t, std::span<trace::Ray> out) {
-                out[0] = {{100, 200, 5}, {0, 0, -1}, 0, 50};
-            },
-            [&](std::size_t, std::span<const trace::Hit> hits) { met = hits[0]; });
-        return met.range_m;
-    };
-    for (const auto kind : {gpu::TraceKind::closest, gpu::TraceKind::nearest}) {
-        CHECK(range_met(kind, gpu::kAllFrames) == 4);
-        CHECK(range_met(kind, 2) == 4);
-        CHECK(range_met(kind, 3) == 5);
-        CHECK(range_met(kind, 0) == 5);
-    }
-}
-
 TEST_CASE("a splat without a radius is refused", "[gpu]") {
     Rig rig;
     SplatTile tile({0, 0, 0}, std::size_t{3});

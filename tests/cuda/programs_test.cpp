@@ -19,8 +19,7 @@ TEST_CASE("the decode kernel makes of the columns what the CPU makes of them", "
     discs.back().label = 0x1234567;
     const SplatColumns columns{tile.x().data(),         tile.y().data(),         tile.z().data(),
                                tile.normal().data(),    tile.radius().data(),    tile.label().data(),
-                               tile.intensity().data(), tile.incidence().data(), tile.frame_number().data(),
-                               tile.frame().origin()};
+                               tile.intensity().data(), tile.incidence().data(), tile.frame().origin()};
     on_cpu::run_decode_splats(columns, static_cast<std::uint32_t>(tile.size()),
                               {discs.data(), facts.data(), boxes.data()});
     CHECK(discs.back().label == 0x1234567);  // threads beyond the count do nothing
@@ -49,6 +48,7 @@ namespace {
 struct Names {
     std::vector<trace::SplatFacts> facts[3];
     trace::TileView tiles[3];
+    SceneTables tables{tiles, nullptr};
 
     Names() {
         for (std::uint32_t slot = 0; slot < 3; ++slot) {
@@ -68,15 +68,15 @@ TEST_CASE("the nearest hits are kept in order, once each, however they come", "[
         all.push_back({1.0f + 0.05f * static_cast<float>(i / 3), {i % 2, i}});
     auto sorted = all;
     std::sort(sorted.begin(), sorted.end(),
-              [&](auto& a, auto& b) { return comes_before(a, b, names.tiles); });
+              [&](auto& a, auto& b) { return comes_before(a, b, names.tables); });
     for (std::uint64_t seed = 0; seed < 200; ++seed) {
         auto order = all;
         for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[rng::bits(seed, i) % i]);
         Nearest nearest{};
         float bound = 0;
         for (const Candidate& c : order) {
-            bound = offer(nearest, c, {5, 10.0f}, names.tiles);
-            CHECK(offer(nearest, c, {5, 10.0f}, names.tiles) == bound);
+            bound = offer(nearest, c, {5, 10.0f}, names.tables);
+            CHECK(offer(nearest, c, {5, 10.0f}, names.tables) == bound);
         }
         REQUIRE(nearest.count == 5);
         for (std::uint32_t k = 0; k < 5; ++k) {
@@ -91,21 +91,12 @@ TEST_CASE("hits out of reach of the first are not told", "[gpu]") {
     const Names names;
     const Wanted wanted{4, 0.3f};
     Nearest nearest{};
-    CHECK(offer(nearest, {30, {0, 1}}, wanted, names.tiles) == 30.0f + 0.3f);
-    CHECK(offer(nearest, {10, {0, 2}}, wanted, names.tiles) == 10.0f + 0.3f);
-    offer(nearest, {10.2f, {0, 3}}, wanted, names.tiles);
+    CHECK(offer(nearest, {30, {0, 1}}, wanted, names.tables) == 30.0f + 0.3f);
+    CHECK(offer(nearest, {10, {0, 2}}, wanted, names.tables) == 10.0f + 0.3f);
+    offer(nearest, {10.2f, {0, 3}}, wanted, names.tables);
     CHECK(nearest.count == 3);
     CHECK(count_within_reach(nearest, 0.3f) == 2);
     CHECK(count_within_reach(Nearest{}, 0.3f) == 0);
-}
-
-TEST_CASE("a dynamic splat is met in its own frame only", "[gpu]") {
-    CHECK(in_frame(7u, 0));
-    CHECK(in_frame(7u, 3));
-    CHECK(in_frame(7u | 3u << 16, 3));
-    CHECK_FALSE(in_frame(7u | 3u << 16, 4));
-    CHECK_FALSE(in_frame(7u | 3u << 16, 0));
-    CHECK(in_frame(7u | 3u << 16, kAllFrames));
 }
 
 TEST_CASE("the double of OptiX refuses what OptiX would not do", "[gpu]") {

@@ -302,6 +302,23 @@ TEST_CASE("a simulation on the device has the digest of one on the CPU", "[gpu]"
             }
 }
 
+TEST_CASE("pulses with a width have the same returns on the device and on the CPU", "[gpu]") {
+    const MemoryCity city(test::street(kEast, kNorth, 30, 0.4), 16);
+    const auto groups = make_group_tracer();
+    for (const Sensor& sensor : sensors())
+        for (const std::uint32_t hits : {1u, 5u}) {
+            SensorRun run = run_of(sensor, hits, true);
+            run.sensor.beam = {0.01, ReturnMode::dual, 7, 0.5};
+            Collector cpu, gpu;
+            const SimulationReport expected = simulate_with(*groups, city, run, cpu);
+            Rig rig;
+            const SimulationReport report = simulate_with(*rig.tracer, city, run, gpu);
+            CAPTURE(sensor.rays.index(), hits);
+            CHECK(report.digest == expected.digest);
+            CHECK(rig.script->rays == 7 * report.rays);
+        }
+}
+
 TEST_CASE("a learned model sees on scans of the device what it sees on those of the CPU", "[gpu]") {
     const test::TempDir dir;
     const MemoryCity city(test::street(kEast, kNorth, 30, 0.4), 16);

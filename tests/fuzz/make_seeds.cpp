@@ -163,7 +163,7 @@ void other_inputs() {
                                              .group = SplatGroup::ground,
                                              .range = 1,
                                              .incidence = 2,
-                                             .frame = 0});
+                                             .instance = 0});
     const SplatTile tile({1, 2, 3}, splats);
     tiling::PayloadInfo info;
     info.digest = tile.digest();

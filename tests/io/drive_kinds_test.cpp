@@ -230,6 +230,88 @@ TEST_CASE("of several nuScenes scenes one is chosen by name") {
     CHECK_THAT(message_of([&] { expand(dir.path(), options); }), Contains("no sweeps of scene-9999"));
 }
 
+TEST_CASE("excerpts of nuScenes work with what they have") {
+    test::TempDir dir;
+    Nuscenes set;
+    set.scans = 6;
+    const auto truth = set.write(dir.path());
+    // Points of the scans that are left, against the truth of scans `first` and on.
+    const auto check = [&](const std::vector<InputSource>& sources, std::size_t first) {
+        REQUIRE(sources.size() == truth.size() - first);
+        for (std::size_t k = 0; k < sources.size(); ++k) {
+            const PointBatch b = read(sources[k]);
+            std::size_t i = 0;
+            double place = 0, sensor = 0;
+            for (const TrueRay& ray : truth[first + k]) {
+                if (ray.empty) continue;
+                REQUIRE(i < b.size());
+                place = std::max(place, length(Vec3d{b.x[i], b.y[i], b.z[i]} - ray.world));
+                sensor = std::max(sensor, length(b.sensor[i] - ray.sensor));
+                ++i;
+            }
+            CHECK(i == b.size());
+            CHECK(place < 1e-3);
+            CHECK(sensor < 0.005);
+        }
+    };
+    const fs::path sweeps = dir / "sweeps/LIDAR_TOP";
+    SECTION("some of the sweeps: the others still have poses") {
+        for (int k = 0; k < 3; ++k) fs::remove(sweeps / ("scene-0061" + std::to_string(k) + ".pcd.bin"));
+        check(expand(dir.path()), 3);
+        check(expand(sweeps), 3);
+    }
+    SECTION("sweeps and tables flat in one folder") {
+        for (const auto& entry : fs::directory_iterator(sweeps))
+            fs::rename(entry.path(), dir / entry.path().filename());
+        for (const auto& entry : fs::directory_iterator(dir / "v1.0-mini"))
+            fs::rename(entry.path(), dir / entry.path().filename());
+        check(expand(dir.path()), 0);
+    }
+    SECTION("only the tables that say where the sensor was") {
+        for (const char* table : {"scene", "sample", "sensor"})
+            fs::remove(dir / "v1.0-mini" / (std::string(table) + ".json"));
+        check(expand(dir.path()), 0);
+    }
+    SECTION("tables of another version beside, without sweeps") {
+        set.data = set.ego = json::array();
+        set.write_tables(dir / "other");
+        fs::rename(dir / "other/v1.0-mini", dir / "v1.0-a");
+        check(expand(dir.path()), 0);
+    }
+    SECTION("a scan that lost a packet is timed by directions, and its points stay") {
+        const fs::path file = sweeps / "scene-00612.pcd.bin";
+        const std::string bytes = read_text_file(file);
+        constexpr std::size_t kPacket = 20 * 32 * 60;
+        write_text(file, bytes.substr(0, 4 * kPacket) + bytes.substr(5 * kPacket));
+        const auto sources = expand(dir.path());
+        const PointBatch b = read(sources[2]);
+        std::size_t i = 0;
+        for (std::size_t k = 0; k < truth[2].size(); ++k) {
+            const TrueRay& ray = truth[2][k];
+            if (ray.empty || (k >= 4 * 32 * 60 && k < 5 * 32 * 60)) continue;
+            REQUIRE(i < b.size());
+            CHECK(length(Vec3d{b.x[i], b.y[i], b.z[i]} - ray.world) < 1e-3);
+            CHECK(length(b.sensor[i] - ray.sensor) < 0.02);
+            ++i;
+        }
+        CHECK(i == b.size());
+    }
+    SECTION("a sweep of the folder that no table knows is refused by name") {
+        write_text(sweeps / "unknown.pcd.bin", std::string(20 * 64, '\0'));
+        CHECK_THAT(message_of([&] { expand(sweeps / "unknown.pcd.bin"); }),
+                   Contains("unknown.pcd.bin: not one of the 6 scans") && Contains("--scene"));
+    }
+}
+
+TEST_CASE("a drive is not understood any further once it is cancelled") {
+    test::TempDir dir;
+    Nuscenes set;
+    set.write(dir.path());
+    CancelToken cancel;
+    cancel.request();
+    CHECK_THROWS_AS(expand_inputs(std::vector{dir.path().string()}, {}, {}, cancel), Interrupted);
+}
+
 TEST_CASE("damaged nuScenes tables are refused by table, row and field") {
     test::TempDir dir;
     Nuscenes set;

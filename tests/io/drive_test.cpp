@@ -196,6 +196,86 @@ TEST_CASE("the origin of KITTI raw is its first record unless another is given")
     CHECK(b.z[100] - a.z[100] == Approx(first.z).margin(1e-6));
 }
 
+TEST_CASE("KITTI raw is found from any of its folders and above the day") {
+    test::TempDir dir;
+    KittiRaw kitti;
+    kitti.scans = 4;
+    const fs::path day = dir / "2011_09_26", folder = day / "2011_09_26_drive_0005_sync";
+    const Scans truth = kitti.write(folder, true, true);
+    for (const fs::path& given :
+         {dir.path(), day, folder, folder / "velodyne_points", folder / "velodyne_points/data"}) {
+        INFO(given);
+        CHECK(differences(expand(given, kitti.options()), truth, kStampZero_s).place_m < 0.01);
+    }
+    // Two drives of a day need to be told what they have in common.
+    kitti.write(day / "2011_09_26_drive_0009_sync", true, true);
+    CHECK_THROWS_WITH(expand(day), Contains("need one origin") && Contains("--origin 49.0"));
+    CHECK(expand(day, kitti.options()).size() == 8);
+    // Beside point files of other kinds, folders with scans are not meant.
+    write_text(day / "cloud.xyz", "1 2 3\n");
+    CHECK(expand(day).size() == 1);
+}
+
+TEST_CASE("excerpts of KITTI raw work with what they have") {
+    test::TempDir dir;
+    KittiRaw kitti;
+    const fs::path folder = dir / "drive_sync";
+    Scans truth = kitti.write(folder, false, false);
+    const auto most = [&] { return differences(expand(folder, kitti.options()), truth, kitti.first_s); };
+    SECTION("scans from the middle, records of the whole drive, timestamps of the scans alone") {
+        std::string begins, middles, ends;
+        const double half = kitti.drive.sensor().period_s / 2;
+        for (int k = 0; k < kitti.scans; ++k) {
+            const double t = kitti.forward_s(k);
+            if (k >= 10 && k < 20)
+                begins += stamp(t - half), middles += stamp(t), ends += stamp(t + half);
+            else
+                fs::remove(folder / "velodyne_points/data" / (file_number(k) + ".bin"));
+        }
+        write_text(folder / "velodyne_points/timestamps.txt", middles);
+        write_text(folder / "velodyne_points/timestamps_start.txt", begins);
+        write_text(folder / "velodyne_points/timestamps_end.txt", ends);
+        truth = {truth.begin() + 10, truth.begin() + 20};
+        CHECK(differences(expand(folder, kitti.options()), truth, kStampZero_s).place_m < 0.03);
+    }
+    SECTION("a record is missing") {
+        fs::remove(folder / "oxts/data/0000000012.txt");
+        CHECK(most().place_m < 0.03);
+    }
+    SECTION("without the folders named data, with the calibration in a folder of its own") {
+        for (const char* part : {"velodyne_points", "oxts"}) {
+            for (const auto& entry : fs::directory_iterator(folder / part / "data"))
+                fs::rename(entry.path(), folder / part / entry.path().filename());
+            fs::remove(folder / part / "data");
+        }
+        write_text(folder / "oxts/dataformat.txt", "lat: latitude of the oxts-unit (deg)\n");
+        fs::create_directory(folder / "calib");
+        fs::rename(dir / "calib_imu_to_velo.txt", folder / "calib/calib_imu_to_velo.txt");
+        CHECK(most().place_m < 0.03);
+    }
+    SECTION("records whose numbers have no zeros in front") {
+        for (int k = 0; k < kitti.scans; ++k)
+            fs::rename(folder / "oxts/data" / (file_number(k) + ".txt"),
+                       folder / "oxts/data" / (std::to_string(k) + ".txt"));
+        CHECK(most().place_m < 0.03);
+    }
+    SECTION("a number that no list could be as long as") {
+        fs::rename(folder / "velodyne_points/data/0000000029.bin",
+                   folder / "velodyne_points/data/4000000000.bin");
+        CHECK_THROWS_WITH(expand(folder), Contains("4000000000.bin") && Contains("more than a second away"));
+    }
+}
+
+TEST_CASE("folders that lack what makes a drive are told what it is") {
+    test::TempDir dir;
+    write_text(dir / "a/velodyne/000000.bin", std::string(16, '\0'));
+    CHECK_THROWS_WITH(expand(dir / "a"), Contains("no poses.txt"));
+    write_text(dir / "b/samples/LIDAR_TOP/x.pcd.bin", std::string(20, '\0'));
+    CHECK_THROWS_WITH(expand(dir / "b"), Contains("sample_data.json, ego_pose.json"));
+    write_text(dir / "c/oxts/data/0000000000.txt", "49 8 100 0 0 0 0 0\n");
+    CHECK_THROWS_WITH(expand(dir / "c"), Contains("no velodyne_points"));
+}
+
 TEST_CASE("damaged KITTI raw drives are refused with the way out") {
     test::TempDir dir;
     KittiRaw kitti;

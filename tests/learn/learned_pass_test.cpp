@@ -62,9 +62,15 @@ TEST_CASE("a learned pass over a scan gives what every ray gives alone, with any
         const std::vector<Return> returns = scan_of(sensor);
         REQUIRE(returns.size() == grid.rays());
         SensorModel model = some_model(grid.beams());
-        for (const bool with_intensity : {true, false}) {
+        struct Case {
+            bool intensity, noise;
+        };
+        for (const auto [with_intensity, with_noise] :
+             {Case{true, true}, Case{true, false}, Case{false, false}}) {
             if (!with_intensity) model.intensity.reset();
-            const LearnedPass pass(model, sensor);
+            Sensor wanted = sensor;
+            wanted.intensity_noise = with_noise;
+            const LearnedPass pass(model, wanted);
             const NoiseKeys keys{scan_key(9, 0, 4), place_key(9)};
             const std::vector<Return> expected = one_by_one(pass, returns, keys);
             std::size_t hits = 0, dropped = 0, brighter = 0;
@@ -157,6 +163,35 @@ TEST_CASE("a simulation with a model is the same for any threads and budget, and
           test::drive(city, run, test::with_budget(1 << 30), trajectory).report.digest);
 }
 
+TEST_CASE("a pulse that a model loses has no second return either") {
+    const test::TempDir dir;
+    const test::MemoryCity city(test::patchy_street(60), 16);
+    SensorRun run{test::small_sensor(), {}, 7};
+    run.sensor.beam = {0.05, ReturnMode::dual, 7, 0.3};
+    run.sensor.model = dir / "model.toml";
+    OutputFile file(run.sensor.model);
+    file.writer().text(some_model(16).text());
+    file.commit();
+    const auto trajectory = test::straight_drive(20, 0.51);
+    const auto dual = test::drive(city, run, {}, trajectory);
+    run.sensor.beam.returns = ReturnMode::strongest;
+    const auto strongest = test::drive(city, run, {}, trajectory);
+    std::size_t lost = 0, kept = 0;
+    for (std::size_t s = 0; s < dual.scans.size(); ++s) {
+        const Scan& scan = dual.scans[s];
+        const auto first = std::vector(scan.returns.begin(), scan.returns.begin() + 16 * 360);
+        CHECK(same(first, strongest.scans[s].returns));
+        for (std::size_t i = 0; i < scan.pulses(); ++i) {
+            const Return& second = scan.returns[scan.pulses() + i];
+            if (second.status == RayStatus::none) continue;
+            REQUIRE((second.status == RayStatus::dropped) == (first[i].status == RayStatus::dropped));
+            ++(second.status == RayStatus::dropped ? lost : kept);
+        }
+    }
+    CHECK(lost > 5);
+    CHECK(kept > 5);
+}
+
 TEST_CASE("a model is refused by a sensor with another number of beams, and by one that does not spin") {
     const SensorModel model = some_model(16);
     CHECK_THROWS_WITH(LearnedPass(model, test::learning_sensor(17, 90), "m.toml"),
@@ -181,4 +216,38 @@ TEST_CASE("the column of an azimuth is the one whose ray is nearest to it") {
         }
         if (!grid.wraps()) CHECK_FALSE(grid.column_at(0, exact::kPi));
     }
+}
+
+TEST_CASE("noise of intensities is refused by a model that does not know it") {
+    Sensor sensor = sensors()[0];
+    sensor.intensity_noise = true;
+    SensorModel model = some_model(7);
+    CHECK_NOTHROW(LearnedPass(model, sensor, "mine.toml"));
+    model.intensity->residuals.reset();
+    CHECK_THROWS_WITH(LearnedPass(model, sensor, "mine.toml"),
+                      Catch::Contains("mine.toml") && Catch::Contains("--intensity-noise"));
+}
+
+TEST_CASE("noise of intensities brings the scatter back without touching what is lost") {
+    Sensor sensor = test::learning_sensor(32, 360);
+    const std::vector<Return> returns = scan_of(sensor);
+    const SensorModel model = some_model(32);
+    const NoiseKeys keys{scan_key(9, 0, 4), place_key(9)};
+    PassScratch scratch;
+    std::vector<Return> plain = returns, noisy = returns;
+    LearnedPass(model, sensor).apply(plain, keys, scratch);
+    sensor.intensity_noise = true;
+    LearnedPass(model, sensor).apply(noisy, keys, scratch);
+    // The table says 0.04 for each unit of a normal number.
+    double n = 0, mean = 0, squares = 0;
+    for (std::size_t i = 0; i < returns.size(); ++i) {
+        REQUIRE(plain[i].status == noisy[i].status);
+        if (plain[i].status != RayStatus::hit || plain[i].intensity < 15000 || plain[i].intensity > 50000)
+            continue;
+        const double difference = (noisy[i].intensity - plain[i].intensity) / 65535.0;
+        n += 1, mean += difference, squares += difference * difference;
+    }
+    REQUIRE(n > 500);
+    CHECK(std::fabs(mean / n) < 0.006);
+    CHECK(std::sqrt(squares / n) == Approx(0.04).epsilon(0.15));
 }

@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "learn/synthetic_law.hpp"
 #include "sim/learn/drop_metrics.hpp"
+#include "sim/learn/intensity_residuals.hpp"
 
 #include <catch2/catch.hpp>
 #include <tbb/global_control.h>
@@ -103,6 +104,66 @@ TEST_CASE("the same scans teach the same bytes, on any number of threads") {
     const SensorModel model = SensorModel::parse(text, "m.toml");
     CHECK(model.metrics.log_loss < model.metrics.constant_loss);
     CHECK(model.metrics.empty_percent > 30);
+}
+
+TEST_CASE("the scatter of intensities and what neighbours have of it in common is found") {
+    // A tail: 0.02 for a normal number of 0, 0.05 for 1, and 0.2 for 2; ten rays to a voxel.
+    const auto tail = [](double z) { return 0.02 * std::exp(1.1 * z); };
+    LearningRays rays;
+    std::vector<std::uint32_t> chosen;
+    std::vector<float> expected;
+    constexpr std::uint32_t kRays = 200'000;
+    for (std::uint32_t i = 0; i < kRays; ++i) {
+        const double voxel = rng::gaussian(1, i / 10), own = rng::gaussian(2, i);
+        const double z = std::sqrt(0.6) * voxel + std::sqrt(0.4) * own;
+        expected.push_back(i % 3 == 0 ? 0.1f : 0.3f);
+        rays.real_intensity.push_back(expected.back() +
+                                      static_cast<float>(i % 3 == 0 ? 2 * tail(z) : tail(z)));
+        rays.noise.push_back({static_cast<float>(voxel), 0, 0});
+        rays.left.push_back(i == 0 ? kNoRay : i - 1);
+        rays.lost.push_back(0);
+        chosen.push_back(i);
+    }
+    const ResidualTable table = find_residuals(rays, chosen, expected);
+    CHECK(table.share == Approx(0.6).margin(0.02));
+    for (const double z : {-2.0, -1.0, 0.0, 1.0, 2.0}) {
+        CHECK(static_cast<double>(residual_at(table, 0.3f, z)) == Approx(tail(z)).epsilon(0.05));
+        CHECK(static_cast<double>(residual_at(table, 0.1f, z)) == Approx(2 * tail(z)).epsilon(0.05));
+        // A level without rays is as the nearest one with some.
+        CHECK(residual_at(table, 0.9f, z) == residual_at(table, 0.3f, z));
+        CHECK(residual_at(table, 0.0f, z) == residual_at(table, 0.1f, z));
+    }
+}
+
+TEST_CASE("a few mirrors do not change how bright everything else is") {
+    const Sensor sensor = test::learning_sensor(16, 180);
+    const SyntheticLaw law;
+    LearningSet set(sensor);
+    std::vector<Scan> scans = test::clean_scans(sensor, 30, 1.21);
+    const auto is_mirror = [](std::size_t ray) { return rng::uniform(8, ray) < 0.02; };
+    for (const Scan& scan : scans) {
+        LearningScan lesson = law.observe(scan, set.grid());
+        for (std::size_t i = 0; i < lesson.observed.size(); ++i)
+            lesson.observed[i].intensity =
+                is_mirror(i) ? 1.0f : static_cast<float>(lesson.simulated[i].intensity) * kIntensityScale;
+        set.add(lesson);
+    }
+    CancelToken cancel;
+    Progress progress;
+    LearnOptions options;
+    options.effort = 0.05;
+    const SensorModel model = learn_sensor(set, sensor, options, cancel, progress);
+    REQUIRE(model.intensity);
+    CHECK_FALSE(model.intensity->corrects());
+    REQUIRE(model.intensity->residuals);
+    // One in fifty is a mirror: beyond a normal number of 2.05.
+    CHECK(residual_at(*model.intensity->residuals, 0.2f, 0.0) == 0);
+    CHECK(residual_at(*model.intensity->residuals, 0.2f, 2.6) > 0.5f);
+    std::vector<Return> returns = scans[0].returns;
+    PassScratch scratch;
+    LearnedPass(model, sensor).apply(returns, {1, 2}, scratch);
+    for (std::size_t i = 0; i < returns.size(); ++i)
+        REQUIRE(returns[i].intensity == scans[0].returns[i].intensity);
 }
 
 TEST_CASE("too little to learn from is said") {

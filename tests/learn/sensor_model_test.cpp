@@ -48,6 +48,9 @@ TEST_CASE("a model comes back from its text bit by bit") {
         if (with_intensity) {
             CHECK(back.intensity->gain == model.intensity->gain);
             CHECK(back.intensity->net.bias == model.intensity->net.bias);
+            REQUIRE(back.intensity->residuals);
+            CHECK(std::memcmp(&*back.intensity->residuals, &*model.intensity->residuals,
+                              sizeof(ResidualTable)) == 0);
         }
     }
 }
@@ -72,7 +75,7 @@ TEST_CASE("a model that fits its checksum but makes no sense is refused with the
         CHECK_THROWS_WITH(SensorModel::parse(edited(text, from, to), "m.toml"),
                           Catch::Contains("m.toml") && Catch::Contains(key));
     };
-    refused("version = 1", "version = 2", "version");
+    refused("version = 2", "version = 3", "version");
     refused("kind = \"citysplat", "kind = \"other", "kind");
     refused("beams = 3", "beams = 4", "probability");
     refused("\"root_range\"", "\"something\"", "names");

@@ -45,6 +45,10 @@ inline sim::learn::SensorModel some_model(std::uint32_t beams, std::uint64_t see
     model.intensity.emplace();
     model.intensity->net = network(0.05);
     for (std::uint32_t beam = 0; beam < beams; ++beam) model.intensity->gain.push_back(0.9f + gaussian(0.05));
+    sim::learn::ResidualTable& residuals = model.intensity->residuals.emplace();
+    residuals.share = 0.6;
+    for (auto& row : residuals.values)
+        for (unsigned k = 0; k < kResidualSteps; ++k) row[k] = 0.004f * (static_cast<float>(k) - 31.5f);
     model.metrics.log_loss = 0.25;
     return model;
 }

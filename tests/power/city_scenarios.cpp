@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/file.hpp"
+#include "power/some_bank.hpp"
 #include "tiling/build/shards.hpp"
 #include "tiling/care/city_care.hpp"
 #include "tiling/care/pack.hpp"
@@ -74,6 +75,7 @@ CityScenarios::CityScenarios() {
     add_care();
     add_repairs();
     add_packs();
+    add_banks();
 }
 
 const Scenario& CityScenarios::named(const std::string& name) const {
@@ -152,6 +154,11 @@ void CityScenarios::add_builds() {
          .command = inputs("build", "city"),
          .prepare = copy_of("a"),
          .promise = {.before = Published{1, digest_a_}, .after = Published{2, digest_ab_}}});
+    // All is built and nothing published; the next build accepts it.
+    add({.name = "build held back by a gate",
+         .command = inputs("gated-build", "city"),
+         .prepare = copy_of("a"),
+         .promise = {.before = Published{1, digest_a_}, .after = Published{1, digest_a_}}});
 }
 
 void CityScenarios::add_repeated_builds() {
@@ -319,6 +326,51 @@ void CityScenarios::add_packs() {
                          if (!published(root / "new/city")) unpack(root / "city.pack", root / "new/city");
                          build(root / "new/city");
                      }}});
+}
+
+/// A bank beside a city, which is not touched.
+void CityScenarios::add_banks() {
+    const Published a{1, digest_a_};
+    const auto holds = [](const fs::path& folder, const std::vector<std::string>& names) {
+        const objects::Bank bank = objects::Bank::open(folder);
+        bool all = bank.objects().size() == names.size();
+        for (const std::string& name : names)
+            all = all && bank.load(bank.find(name)).digest() == splats_of(name).digest();
+        return all;
+    };
+    for (const bool is_first : {true, false}) {
+        const std::vector<std::string> before =
+            is_first ? std::vector<std::string>{} : std::vector<std::string>{"a", "b"};
+        add({.name = is_first ? "first objects of a bank" : "more objects of a bank",
+             .command = {"bank", "ROOT/new/bank", "b", "c"},
+             .prepare =
+                 [this, before](const fs::path& root) {
+                     copy_of("a")(root);
+                     if (!before.empty()) add_objects(root / "new/bank", before);
+                 },
+             .promise = {.before = a,
+                         .after = a,
+                         .next =
+                             [is_first, holds](const fs::path& root, bool) {
+                                 add_objects(root / "new/bank", {"b", "c"});
+                                 expect(holds(root / "new/bank",
+                                              is_first ? std::vector<std::string>{"b", "c"}
+                                                       : std::vector<std::string>{"a", "b", "c"}),
+                                        "the next command makes another bank");
+                             },
+                         .also =
+                             [before, is_first, holds](const fs::path& root, bool done) {
+                                 const fs::path bank = root / "new/bank";
+                                 if (is_first && !done && !objects::Bank::is_bank(bank)) return;
+                                 const std::size_t size = objects::Bank::open(bank).objects().size();
+                                 const bool is_old = size == before.size();
+                                 expect(!done || !is_old, "the bank was complete, and the cut undid it");
+                                 expect(holds(bank, is_old     ? before
+                                                    : is_first ? std::vector<std::string>{"b", "c"}
+                                                               : std::vector<std::string>{"a", "b", "c"}),
+                                        "the bank is neither the one before nor the one after");
+                             }}});
+    }
 }
 
 }  // namespace citysplat::power

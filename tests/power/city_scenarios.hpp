@@ -28,6 +28,7 @@ class CityScenarios {
     void add_care();
     void add_repairs();
     void add_packs();
+    void add_banks();
     void add(Scenario scenario);
     std::function<void(const std::filesystem::path&)> copy_of(const std::string& base) const;
     void build(const std::filesystem::path& city, std::optional<std::uint32_t> shard = {}) const;

@@ -1,4 +1,5 @@
 #include "core/error.hpp"
+#include "power/some_bank.hpp"
 #include "tiling/build/shards.hpp"
 #include "tiling/care/city_care.hpp"
 #include "tiling/care/pack.hpp"
@@ -22,6 +23,10 @@ void run(const std::string& verb, const std::vector<std::string>& words) {
     const std::vector<std::string> inputs(words.begin() + 1, words.end());
     if (verb == "build") {
         test::build_toy(words[0], options_of(inputs));
+    } else if (verb == "gated-build") {
+        tiling::BuildOptions options = options_of(inputs);
+        options.gate = [](const std::string&) { return std::optional<std::string>("too thick"); };
+        test::build_toy(words[0], options);
     } else if (verb == "shard-1" || verb == "shard-2") {
         tiling::BuildOptions options = options_of(inputs);
         options.shard = tiling::Shard{verb == "shard-1" ? 1u : 2u, 2};
@@ -41,6 +46,8 @@ void run(const std::string& verb, const std::vector<std::string>& words) {
         tiling::pack_city(words[0], words.at(1), cancel, progress, {.overwrite = true});
     } else if (verb == "unpack") {
         tiling::unpack_city(words[0], words.at(1), cancel, progress);
+    } else if (verb == "bank") {
+        power::add_objects(words[0], inputs);
     } else {
         throw UsageError("no such verb: " + verb);
     }

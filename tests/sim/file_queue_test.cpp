@@ -61,6 +61,21 @@ TEST_CASE("a file larger than the budget of a queue is written, alone") {
     CHECK(queue.peak_bytes() == 1000);
 }
 
+TEST_CASE("a block may hold several files") {
+    const test::TempDir directory;
+    FileQueue queue({});
+    FileQueue::Block block = queue.take(6);
+    std::memcpy(block.data(), "onetwo", 6);
+    const std::byte* at = block.data();
+    queue.put({{directory / "1", {at, 3}}, {directory / "2", {at + 3, 3}}, {directory / "0", {at, 0u}}},
+              std::move(block));
+    queue.finish();
+    CHECK(read_text_file(directory / "1") == "one");
+    CHECK(read_text_file(directory / "2") == "two");
+    CHECK(read_text_file(directory / "0").empty());
+    CHECK(queue.written_bytes() == 6);
+}
+
 TEST_CASE("a block that is not put gives its room back") {
     const test::TempDir directory;
     FileQueue queue({.budget_bytes = 100});

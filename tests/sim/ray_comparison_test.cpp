@@ -119,6 +119,41 @@ TEST_CASE("rays at a wall with known errors make exactly these figures") {
     }
 }
 
+TEST_CASE("returns of the recording car are rays that brought nothing of the city back") {
+    const MemoryCity city(wall(), 16);
+    RecordedScan scan;
+    scan.beams = 1;
+    for (const double y : {-1.0, 0.0, 1.0}) scan.rays.push_back(ray_to_wall(y, 0));
+    // The bonnet, before the wall and before the sky.
+    RecordedRay bonnet = ray_to_wall(2, 0);
+    bonnet.range_m = 1.5;
+    bonnet.own_car = true;
+    scan.rays.push_back(bonnet);
+    bonnet.direction = {0, 0, 1};
+    scan.rays.push_back(bonnet);
+    scan.returns = scan.rays.size();
+    scan.own_car = 2;
+    scan.rays.push_back(ray_to_sky(0));
+    for (RecordedRay& ray : scan.rays) ray.beam = 0;
+
+    RayComparison comparison;
+    comparison.add(scan, cast(scan, city));
+    CHECK(comparison.own_car() == 2);
+    CHECK(comparison.all().returns == 3);
+    CHECK(comparison.all().range.within(0) == 3);
+    CHECK(comparison.all().holes + comparison.all().behind == 0);
+    CHECK(comparison.all().empty == 3);
+    CHECK(comparison.all().extra == 1);
+    CHECK(comparison.beams()[0].empty == 3);
+    CHECK(comparison.ranges()[0].returns == 0);
+    CHECK(comparison.ranges()[3].extra == 1);
+    // Judged like any other, one is a hole and one is behind.
+    CHECK(comparison.with_own_car().returns == 5);
+    CHECK(comparison.with_own_car().holes == 1);
+    CHECK(comparison.with_own_car().behind == 1);
+    CHECK(comparison.with_own_car().empty == 1);
+}
+
 TEST_CASE("along the normal an error at a grazing angle is as small as the surface is thick") {
     const MemoryCity city(wall(), 16);
     RecordedScan scan;

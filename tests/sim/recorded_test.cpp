@@ -1,7 +1,11 @@
 #include "core/math/math_hd.hpp"
 #include "core/math/rng_hd.hpp"
+#include "io/drive_writer.hpp"
 #include "sim/recorded/beams.hpp"
 #include "sim/recorded/empty_rays.hpp"
+#include "sim/recorded/lesson.hpp"
+#include "sim/recorded/recorded_drive.hpp"
+#include "temp_dir.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -181,6 +185,24 @@ TEST_CASE("a cloud without beams shows none") {
     CHECK(merged({}).size() == 0);
 }
 
+TEST_CASE("one sweep whose poses lean or that shows too much does not add beams") {
+    std::vector<double> true_deg;
+    for (int b = 0; b < 40; ++b) true_deg.push_back(2 - 0.17 * b);
+    const auto table_of = [&](double lean_deg) {
+        BeamTable table;
+        for (const double e : true_deg) table.elevation_rad.push_back((e + lean_deg) * kDegree);
+        return table;
+    };
+    std::vector<BeamTable> tables(6, table_of(0));
+    tables[2] = table_of(0.07);
+    tables[4].elevation_rad.insert(tables[4].elevation_rad.begin() + 11, (2 - 0.17 * 10.5) * kDegree);
+    check_elevations(merged(tables), true_deg, 1e-9);
+    // Rays of the leaning sweep find their beams.
+    std::vector<RecordedRay> rays = sweep_of({true_deg, {}, 90});
+    for (RecordedRay& ray : rays) ray.elevation_rad += 0.07 * kDegree;
+    CHECK(share_found(rays, merged(tables)) > 0.99);
+}
+
 TEST_CASE("beams that one sweep lacks are taken from another") {
     const std::vector<double> all{3 * kDegree, 2 * kDegree, 1 * kDegree, 0, -1 * kDegree};
     BeamTable a{all, {}}, b{all, {}};
@@ -320,4 +342,110 @@ TEST_CASE("empty rays that the file knows are taken as they are") {
         const double turned_deg = r.azimuth_rad / kDegree - head.first_deg;
         CHECK(std::fabs(wrapped_deg(turned_deg - r.column * head.step_deg())) < 2 * head.step_deg());
     }
+}
+
+TEST_CASE("returns in the cells of the recording car are kept as rays and marked") {
+    test::TempDir dir;
+    std::string bytes;
+    const std::vector<Vec3d> points{{8, 0, 0}, {1.5, 0.3, -0.7}, {0, 9, 1}, {1.55, 0.3, -0.7}, {-7, 1, 0}};
+    for (const Vec3d& p : points)
+        for (const double v : {p.x, p.y, p.z, 0.5}) test::put_float(bytes, v);
+    const auto scan_file = dir / "000000.bin";
+    test::write_text(scan_file, bytes);
+
+    // The car looks along y, so that the frames of sensor and world differ.
+    const Pose pose{{100, 200, 2}, from_yaw_pitch_roll(exact::kPi / 2, 0, 0)};
+    auto drive = std::make_shared<io::Drive>();
+    Sweep sweep;
+    sweep.frame = Sweep::Frame::moving;
+    sweep.poses = {{0, pose}, {0.1, pose}};
+    sweep.end_s = 0.1;
+    drive->scans.push_back({scan_file, sweep, {}});
+    drive->trajectory = Trajectory(sweep.poses);
+    drive->own_car = {*SensorCell::of(points[1])};
+    REQUIRE(SensorCell::of(points[1]) == SensorCell::of(points[3]));
+
+    const RecordedDrive recorded({{scan_file, {}, drive, &drive->scans[0]}}, {}, {});
+    std::size_t scans = 0;
+    recorded.read(0, CancelToken(), [&](const RecordedScan& scan) {
+        ++scans;
+        REQUIRE(scan.rays.size() == points.size());
+        CHECK(scan.own_car == 2);
+        for (std::size_t i = 0; i < points.size(); ++i) {
+            CHECK(scan.rays[i].own_car == (i == 1 || i == 3));
+            CHECK(length(scan.rays[i].origin + scan.rays[i].range_m * scan.rays[i].direction -
+                         pose.apply(points[i])) < 1e-5);
+        }
+    });
+    CHECK(scans == 1);
+}
+
+TEST_CASE("rays of a head that turns unevenly all have places of their own in the image") {
+    const Sensor sensor = Sensor::parse(
+        "name = \"small\"\nkind = \"spinning\"\n[spin]\nrate_hz = 10\ncolumns_per_turn = 100\n[beams]\n"
+        "count = 4\nfirst_deg = 3\nlast_deg = 0\n[range]\nmin_m = 0.5\nmax_m = 50\n",
+        "small", {});
+    BeamTable table;
+    for (const double e : {3.0, 2.0, 1.0, 0.0}) table.elevation_rad.push_back(e * kDegree);
+    RecordedScan scan;
+    for (int column = 0; column < 98; ++column)
+        for (std::uint16_t beam = 0; beam < 4; ++beam) {
+            RecordedRay ray;
+            ray.beam = beam;
+            // Half a column off, where rounding decides, and now and then a little more or less.
+            ray.azimuth_rad = (3.6 * (column + 0.5) + (column * 7 % 5 - 2) * 0.4) * kDegree;
+            scan.rays.push_back(ray);
+        }
+    RecordedRay astray;
+    astray.beam = 17;
+    scan.rays.push_back(astray);
+    const std::vector<std::uint32_t> places = LessonMaker(sensor, table).places_of(scan);
+    REQUIRE(places.size() == scan.rays.size());
+    CHECK(places.back() == LessonMaker::kNowhere);
+    std::set<std::uint32_t> taken(places.begin(), places.end());
+    taken.erase(LessonMaker::kNowhere);
+    CHECK(taken.size() > 380);
+    for (std::size_t i = 0; i + 1 < places.size(); ++i) {
+        if (places[i] == LessonMaker::kNowhere) continue;
+        CHECK(places[i] % 4 == i % 4);
+        const double off = places[i] / 4 - static_cast<double>(i / 4);
+        CHECK(std::fabs(off - 0.5) < 2);
+    }
+    CHECK(std::count(places.begin(), places.end(), LessonMaker::kNowhere) + static_cast<long>(taken.size()) ==
+          static_cast<long>(places.size()));
+}
+
+TEST_CASE("the shadow of the recording car teaches like rays that did not come back") {
+    const Sensor sensor = Sensor::parse(
+        "name = \"small\"\nkind = \"spinning\"\n[spin]\nrate_hz = 10\ncolumns_per_turn = 90\n[beams]\n"
+        "count = 16\nfirst_deg = 10\nlast_deg = -5\n[range]\nmin_m = 0.5\nmax_m = 50\n",
+        "small", {});
+    const Head head{even_elevations(16, 10, 1), {}, 90};
+    BeamTable table;
+    for (const double e : head.elevation_deg) table.elevation_rad.push_back(e * kDegree);
+    RecordedScan scan;
+    scan.rays = sweep_of(head);
+    scan.returns = scan.rays.size();
+    std::vector<Return> simulated(scan.rays.size());
+    for (Return& r : simulated) r.status = RayStatus::hit, r.range_m = 10;
+    const LessonMaker maker(sensor, table);
+    const auto answers = [&](learn::Answer wanted) {
+        const auto lesson = maker.lesson(scan, simulated);
+        return std::count_if(lesson.observed.begin(), lesson.observed.end(),
+                             [&](const auto& o) { return o.answer == wanted; });
+    };
+    const auto returned = answers(learn::Answer::returned);
+    REQUIRE(returned > 16 * 80);
+    CHECK(answers(learn::Answer::empty) == 0);
+    std::set<std::uint32_t> shadow;
+    const std::vector<std::uint32_t> places = maker.places_of(scan);
+    for (std::size_t i = 0; i < scan.rays.size(); ++i) {
+        RecordedRay& ray = scan.rays[i];
+        if (ray.elevation_rad < -2.5 * kDegree && std::fabs(ray.azimuth_rad) < 30 * kDegree) {
+            ray.own_car = true;
+            if (places[i] != LessonMaker::kNowhere) shadow.insert(places[i]);
+        }
+    }
+    CHECK(answers(learn::Answer::empty) == static_cast<std::ptrdiff_t>(shadow.size()));
+    CHECK(answers(learn::Answer::returned) == returned - static_cast<std::ptrdiff_t>(shadow.size()));
 }

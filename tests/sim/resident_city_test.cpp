@@ -87,7 +87,7 @@ TEST_CASE("what cannot be resident is said") {
     int calls = 0;
     const auto missing = resident.visit(tiles, CancelToken(), [&](const ResidentCity::Pass& pass) {
         ++calls;
-        CHECK(pass.only);
+        CHECK(pass.only());
         CHECK(pass.last);
     });
     CHECK(calls == 1);

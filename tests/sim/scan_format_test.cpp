@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstring>
 #include <set>
+#include <sstream>
 
 using namespace citysplat;
 using namespace citysplat::sim;
@@ -38,6 +39,7 @@ Scan make_scan(std::uint64_t index, std::size_t rays) {
         r.cosine = 0.5f;
         r.splat_id = rng::bits(3, i);
         r.label = static_cast<std::uint16_t>(i % 20);
+        r.instance = static_cast<std::uint16_t>(i % 3 == 0 ? 60000 + i % 7 : 0);
         r.intensity = static_cast<std::uint16_t>(i % 65536);
         r.hits = 1;
         r.status = i % 7 == 0 ? RayStatus::none : RayStatus::hit;
@@ -131,9 +133,60 @@ TEST_CASE("KITTI scans are in the sensor's frame: poses bring them back into the
             const Vec3d world = poses.poses()[i].world_from_body.apply(
                 {static_cast<double>(p[0]), static_cast<double>(p[1]), static_cast<double>(p[2])});
             REQUIRE(length(world - r.position) < 1e-4);
-            REQUIRE(label == r.label);
+            REQUIRE(label == (r.label | std::uint32_t{r.instance} << 16));
             ++at;
         }
+    }
+}
+
+TEST_CASE("the records of a scan are the same in one piece and in many, in every format") {
+    const Scan scan = make_scan(2, 5001);
+    CloudLayout layout;
+    layout.offset_m = {652000, 6861000, 0};
+    for (const char* name : {"las", "ply", "pcd", "kitti", "kitti labels", "xyz"}) {
+        const auto format = make_scan_format(name);
+        const auto records = [&](std::size_t piece) {
+            std::vector<std::byte> bytes(scan.returns.size() * format->most_record_bytes());
+            std::byte* end = bytes.data();
+            io::CloudSummary summary;
+            for (std::size_t begin = 0; begin < scan.returns.size(); begin += piece)
+                format->append({scan, begin, std::min(begin + piece, scan.returns.size())}, layout, end,
+                               summary);
+            bytes.resize(static_cast<std::size_t>(end - bytes.data()));
+            return std::pair(bytes, format->header(layout, summary));
+        };
+        INFO(name);
+        const auto whole = records(scan.returns.size());
+        CHECK(whole.first.size() >= 4 * scan.hits);
+        CHECK(whole == records(2048));
+        CHECK(whole == records(77));
+    }
+}
+
+TEST_CASE("the files of a KITTI scan of many pieces have a record for each return") {
+    const test::TempDir directory;
+    ScanWriterOptions options;
+    options.directory = directory / "run";
+    options.format = "kitti";
+    ScanWriter writer(options);
+    const Scan scan = make_scan(0, 9000);
+    writer.consume(scan);
+    writer.conclude(scan);
+    writer.finish();
+    const std::string points = read_text_file(options.directory / "velodyne" / "000000.bin"),
+                      labels = read_text_file(options.directory / "labels" / "000000.label");
+    REQUIRE(points.size() == 16 * scan.hits);
+    REQUIRE(labels.size() == 4 * scan.hits);
+    CHECK(writer.bytes() == points.size() + labels.size());
+    std::size_t at = 0;
+    for (const Return& r : scan.returns) {
+        if (r.status != RayStatus::hit) continue;
+        float intensity = 0;
+        std::uint32_t label = 0;
+        std::memcpy(&intensity, points.data() + 16 * at + 12, 4);
+        std::memcpy(&label, labels.data() + 4 * at++, 4);
+        REQUIRE(intensity == static_cast<float>(r.intensity) * (1.0f / 65535.0f));
+        REQUIRE(label == (r.label | static_cast<std::uint32_t>(r.instance) << 16));
     }
 }
 
@@ -174,6 +227,8 @@ TEST_CASE("the documentation tells the fields of a return as the table has them"
     constexpr auto kRecorded = kRecordedFields.fields();
     std::vector<io::Field> fields(kAlways.begin(), kAlways.end());
     fields.insert(fields.end(), kRecorded.begin(), kRecorded.end());
+    constexpr auto kNumbers = kNumberFields.fields();
+    fields.insert(fields.end(), kNumbers.begin(), kNumbers.end());
     for (const io::Field& field : fields) {
         INFO(field.name);
         CHECK(names.insert(field.name).second);
@@ -182,13 +237,13 @@ TEST_CASE("the documentation tells the fields of a return as the table has them"
                                 kTypes[static_cast<std::size_t>(field.type)] + " | " + field.unit + " |";
         CHECK_THAT(page, Catch::Contains(row));
     }
-    CHECK(kReturnFields.kBytes == 42);
+    CHECK(kReturnFields.kBytes == 44);
     CHECK(kRecordedFields.kBytes == 4);
-    CHECK(names.size() == 16);
+    CHECK(names.size() == 19);
 }
 
 TEST_CASE("how surfaces were recorded is written on request") {
-    for (const std::string format : {"las", "ply", "pcd"}) {
+    for (const std::string format : {"las", "ply", "pcd", "xyz"}) {
         const auto bytes_of = [&format](bool recorded) {
             const test::TempDir dir;
             ScanWriterOptions options;
@@ -207,4 +262,71 @@ TEST_CASE("how surfaces were recorded is written on request") {
             CHECK(with.find(name) != std::string::npos);
         CHECK(with.size() >= without.size() + 4 * make_scan(0, 700).hits);
     }
+}
+
+TEST_CASE("formats without a place for how surfaces were recorded refuse to leave it out") {
+    const test::TempDir dir;
+    ScanWriterOptions options;
+    options.directory = dir / "scans";
+    options.format = "kitti";
+    options.recorded = true;
+    CHECK_THROWS_WITH(ScanWriter(options), Catch::Contains("--recorded") && Catch::Contains("ply"));
+    options.accumulate = true;  // the cloud has them
+    CHECK_NOTHROW(ScanWriter(options));
+}
+
+TEST_CASE("returns of one pulse are numbered by range in every format that can") {
+    // Three pulses: the second return is nearer; farther; absent. The fourth has none at all.
+    Scan scan = make_scan(0, 8);
+    scan.returns_per_pulse = 2;
+    for (std::size_t i = 0; i < 4; ++i) {
+        scan.returns[i].range_m = 10;
+        scan.returns[4 + i].range_m = i == 0 ? 5.0f : 15.0f;
+        scan.returns[i].status = i < 3 ? RayStatus::hit : RayStatus::none;
+        scan.returns[4 + i].status = i < 2 ? RayStatus::hit : RayStatus::none;
+    }
+    struct Expected {
+        std::uint32_t pulse;
+        int number, of;
+    };
+    const std::vector<Expected> expected{{0, 2, 2}, {1, 1, 2}, {2, 1, 1}, {0, 1, 2}, {1, 2, 2}};
+    for (const std::string format : {"las", "ply", "pcd", "xyz"})
+        for (const bool keep_all : {false, true}) {
+            const test::TempDir dir;
+            ScanWriterOptions options;
+            options.directory = dir / "scans";
+            options.format = format;
+            options.several = true;
+            options.keep_all = keep_all;
+            ScanWriter writer(options);
+            writer.consume(scan);
+            writer.conclude(scan);
+            writer.finish();
+            const auto bytes = read_file(options.directory / ("scans/000000." + format));
+            const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+            std::vector<Expected> all = expected;
+            if (keep_all) all.insert(all.begin() + 3, {3, 1, 1});
+            INFO(format << keep_all);
+            const std::size_t record = kReturnFields.kBytes + (format == "las" ? 30 : 34 + 2);
+            std::istringstream lines(text);
+            std::string line;
+            std::getline(lines, line);
+            for (std::size_t i = 0; i < all.size(); ++i) {
+                if (format == "xyz") {
+                    CHECK(line.ends_with(" return_number number_of_returns") == (i == 0));
+                    std::getline(lines, line);
+                    CHECK(line.ends_with(" " + std::to_string(all[i].number) + " " +
+                                         std::to_string(all[i].of)));
+                    continue;
+                }
+                const std::byte* at = bytes.data() + bytes.size() - (all.size() - i) * record;
+                const std::byte* numbers = format == "las" ? at + 14 : at + record - 2;
+                const auto low = static_cast<int>(numbers[0]);
+                CHECK((format == "las" ? low & 15 : low) == all[i].number);
+                CHECK((format == "las" ? low >> 4 : static_cast<int>(numbers[1])) == all[i].of);
+                std::uint32_t pulse = 0;  // the field "ray", behind range, time, normal and incidence
+                std::memcpy(&pulse, at + (format == "las" ? 30 : 34) + 24, sizeof pulse);
+                CHECK(pulse == all[i].pulse);
+            }
+        }
 }

@@ -86,7 +86,7 @@ TEST_CASE("what was planned and is behind makes room for what is ahead") {
         cache.acquire(here);
         cache.plan({i + 1});
         // The next tile comes without being asked for.
-        for (int patience = 0; cache.statistics().tiles_loaded < i + 2 && patience < 5000; ++patience)
+        for (int patience = 0; cache.statistics().tiles_loaded < i + 2 && patience < 600'000; ++patience)
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         REQUIRE(cache.statistics().tiles_loaded == i + 2);
     }

@@ -60,17 +60,21 @@ struct DriveOutcome {
     std::vector<sim::Scan> scans;
 };
 
-inline DriveOutcome drive(const MemoryCity& city, const sim::SensorRun& run,
-                          const sim::SimulationOptions& options, const Trajectory& trajectory) {
-    const auto tracer = trace::make_group_tracer();
+inline DriveOutcome drive(const sim::SimulationJob& job) {
     Collector sink;
     CancelToken cancel;
     Progress progress;
     DriveOutcome outcome;
-    outcome.report = sim::simulate({city, *tracer, run, trajectory, options}, sink, cancel, progress);
+    outcome.report = sim::simulate(job, sink, cancel, progress);
     REQUIRE(sink.consumed == static_cast<int>(sink.scans.size()));
     outcome.scans = std::move(sink.scans);
     return outcome;
+}
+
+inline DriveOutcome drive(const MemoryCity& city, const sim::SensorRun& run,
+                          const sim::SimulationOptions& options, const Trajectory& trajectory) {
+    const auto tracer = trace::make_group_tracer();
+    return drive({city, *tracer, run, trajectory, options});
 }
 
 inline sim::SimulationOptions with_budget(std::uint64_t bytes, bool prefetch = true) {

@@ -22,7 +22,7 @@ namespace {
 
 tiling::Calibration measure(const tiling::RegionReader& city, const SplatParams& params = {}) {
     Progress quiet;
-    return measure_calibration(params, ClassMap::load("synthetic"), city, CancelToken(), quiet);
+    return measure_city(params, ClassMap::load("synthetic"), city, CancelToken(), quiet).means;
 }
 
 /// A street whose density falls from one end to the other and across, as that of a drive does.
@@ -111,9 +111,9 @@ TEST_CASE("points at the edge of a crowded place are stood for by others") {
     const ClassTable classes(ClassMap::load("synthetic"));
     double radius[2] = {}, weight[2] = {};
     for (const std::size_t few : {std::size_t{0}, plan.few_points})
-        for (const LatticeBox& place : plan.places) {
+        for (std::size_t place = 0; place < plan.places.size(); ++place) {
             plan.few_points = few;
-            for (const SampledPoint& p : sample_place(city, place, reach, plan, classes).points) {
+            for (const SampledPoint& p : sample_place({city, reach, plan, classes}, place).points) {
                 radius[few > 0] += p.weight * std::sqrt(static_cast<double>(p.reach2));
                 weight[few > 0] += p.weight;
             }

@@ -92,6 +92,31 @@ TEST_CASE("a disc is not smaller than its return stands for, and is else the sam
         }
 }
 
+TEST_CASE("discs of a lone scan line touch one another, those of lines beside each other need not") {
+    SplatParams params = SplatParams::of(Method::descriptors);
+    params.resample = false;
+    // Lines on a wall 24 m away, 12 cm between points; the rule for surfaces would give discs of 4 cm.
+    constexpr double kWallStep_rad = 0.005;
+    const auto radii = [&](int lines, double between_m) {
+        std::vector<WorldPoint> points;
+        for (int line = 0; line < lines; ++line)
+            for (int i = -40; i <= 40; ++i)
+                points.push_back(
+                    seen_from({24 * kWallStep_rad * i, 24, 2 + between_m * line}, kSensor, kRoad));
+        std::vector<double> all;
+        for (const WorldDisc& d : discs_of(points, params, with_step(kWallStep_rad))) all.push_back(d.radius);
+        REQUIRE(all.size() > 20);
+        std::sort(all.begin(), all.end());
+        return all;
+    };
+    const std::vector<double> alone = radii(1, 0), apart = radii(4, 1.0), beside = radii(4, 0.2);
+    CHECK(alone[alone.size() / 20] >= 0.0595);
+    CHECK(apart[apart.size() / 20] >= 0.0595);
+    params.line_range_radius = params.range_radius;
+    CHECK(radii(1, 0).back() < 0.05);
+    CHECK(radii(4, 0.2) == beside);
+}
+
 TEST_CASE("the radius of far returns has a limit") {
     SplatParams params = SplatParams::of(Method::descriptors);
     params.range_radius_limit_m = 0.1, params.range_radius_spacing = 10;

@@ -55,7 +55,7 @@ PointCloud mixed_cloud() {
         add(60000.0 + 40.0 * static_cast<double>(i % 60), 40.0 * static_cast<double>(i / 60), 0);
     }
     std::sort(points.begin(), points.end());
-    return make_point_cloud({0, 0, 0}, points, {}, ClassMap());
+    return make_point_cloud({0, 0, 0}, points, {}, ClassMap(), CancelToken());
 }
 
 struct Answers {

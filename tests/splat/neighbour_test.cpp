@@ -24,7 +24,7 @@ PointCloud cloud_of(std::size_t n, const Make& make) {
     for (std::size_t i = 0; i < n; ++i) points.push_back(make(i));
     std::sort(points.begin(), points.end());
     points.erase(std::unique(points.begin(), points.end()), points.end());
-    return make_point_cloud({0, 0, 0}, points, {}, ClassMap());
+    return make_point_cloud({0, 0, 0}, points, {}, ClassMap(), CancelToken());
 }
 
 std::int32_t pick(std::uint64_t i, int column, std::int32_t low, std::int32_t high) {

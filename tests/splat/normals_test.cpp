@@ -120,9 +120,9 @@ TEST_CASE("no normal points away from the sensor that saw its seed") {
     const auto street = test::small_street(10, 400, 5);
     const MemoryCity city(street);
     const ClassMap classes = ClassMap::load("synthetic");
-    const tiling::Region region = city.read(city.bounds(), to_lattice(20));
     for (const Method method : {Method::basic, Method::adaptive, Method::descriptors}) {
         INFO(to_string(method));
+        tiling::Region region = city.read(city.bounds(), to_lattice(20));
         const GenerationSettings settings(SplatParams::of(method), {0.12, 0.01, 7, 1});
         const FirstGeneration first = generate_first(region, classes, settings, CancelToken());
         REQUIRE(first.generation.splats.size() > 1000);

@@ -2,6 +2,7 @@
 #include "tiling/carve/carved_points.hpp"
 #include "tiling/carve/free_space.hpp"
 #include "tiling/city_checks.hpp"
+#include "tiling/points/point_codec.hpp"
 #include "tiling/store/city_reader.hpp"
 
 #include <catch2/catch.hpp>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <set>
@@ -110,9 +112,11 @@ std::vector<TilePoint> random_scene(std::uint64_t seed, std::size_t size) {
     return points;
 }
 
-std::vector<TilePoint> witnesses(std::vector<TilePoint> points) {
-    std::erase_if(points, [](const TilePoint& p) { return !is_witness(p, {0, 0}); });
-    return points;
+std::vector<Ray> rays_of(const std::vector<TilePoint>& points) {
+    std::vector<Ray> rays;
+    for (const TilePoint& p : points)
+        if (is_witness(p, {0, 0})) rays.push_back(ray_of(p));
+    return rays;
 }
 
 /// The points of a city as its latest generation has them.
@@ -141,7 +145,59 @@ std::size_t passing(const Region& region) {
                                                   [](const TilePoint& p) { return p.label == kPassing; }));
 }
 
+/// Takes the rays out of an archive, in place: its segments are then as those of version 3 were.
+void remove_rays(const std::filesystem::path& path, const std::vector<SegmentRow>& segments) {
+    struct Entry {
+        std::uint32_t cell, points, bytes, passed;
+        std::uint64_t checksum;
+    };
+    constexpr std::size_t kHeader = 16;
+    constexpr std::uint32_t kLayoutOf3 = 1, kRays = 256;
+    std::vector<std::byte> file = read_file(path);
+    for (const SegmentRow& segment : segments) {
+        std::byte* const at = file.data() + segment.offset;
+        std::uint32_t spans;
+        std::memcpy(&spans, at, sizeof spans);
+        std::vector<Entry> table(spans);
+        std::memcpy(table.data(), at + kHeader, spans * sizeof(Entry));
+        std::byte* const cells = at + kHeader + spans * sizeof(Entry);
+        REQUIRE(std::erase_if(table, [](const Entry& e) { return e.cell == kRays; }) > 0);
+        spans = static_cast<std::uint32_t>(table.size());
+        const std::uint64_t checksum = checksum_bytes(std::as_bytes(std::span(table)));
+        std::memcpy(at, &spans, sizeof spans);
+        std::memcpy(at + 4, &kLayoutOf3, sizeof kLayoutOf3);
+        std::memcpy(at + 8, &checksum, sizeof checksum);
+        std::memcpy(at + kHeader, table.data(), spans * sizeof(Entry));
+        std::memmove(at + kHeader + spans * sizeof(Entry), cells,
+                     static_cast<std::size_t>(at + segment.bytes - cells));
+    }
+    FileWriter out(path);
+    out.write(file);
+    out.finish();
+}
+
 }  // namespace
+
+TEST_CASE("rays of any numbers are read as they were written") {
+    constexpr auto kLow = std::numeric_limits<std::int32_t>::min(),
+                   kHigh = std::numeric_limits<std::int32_t>::max();
+    std::vector<Ray> rays{{0, 0, kLow, 1, INT16_MIN + 1, INT16_MAX, 0},
+                          {524287, 524287, kHigh, UINT32_MAX, INT16_MAX, INT16_MIN + 1, -1}};
+    for (std::uint64_t i = 0; i < 3000; ++i) {
+        const auto u = [i](std::uint64_t c) {
+            return static_cast<std::uint32_t>(rng::key(rng::key(5, i), c));
+        };
+        rays.push_back({static_cast<std::int32_t>(u(0) >> 13), static_cast<std::int32_t>(u(1) >> 13),
+                        static_cast<std::int32_t>(u(2)), u(3), static_cast<std::int16_t>(u(4)),
+                        static_cast<std::int16_t>(u(5)), static_cast<std::int16_t>(u(6))});
+    }
+    std::vector<std::byte> bytes;
+    encode_rays(rays, bytes);
+    std::vector<Ray> read;
+    REQUIRE(decode_rays(bytes, rays.size(), read));
+    CHECK(read == rays);
+    CHECK_FALSE(decode_rays(bytes, rays.size() - 1, read));
+}
 
 TEST_CASE("what rays saw through is what slabs and counts say, voxel by voxel") {
     std::size_t dynamic = 0, all = 0;
@@ -150,7 +206,7 @@ TEST_CASE("what rays saw through is what slabs and counts say, voxel by voxel") 
         const LatticeBox box{-to_lattice(20), -to_lattice(20), to_lattice(20), to_lattice(20)};
         const Region region{.frame = {0, 0, 0}, .core = box, .covered = box, .points = points};
         FreeSpace space(region);
-        space.add_rays({0, 0}, witnesses(points));
+        space.add_rays({0, 0}, rays_of(points));
         const std::vector<bool> found = space.find_dynamic(CancelToken());
         CHECK(found == brute_force(points));
         dynamic += static_cast<std::size_t>(std::count(found.begin(), found.end(), true));
@@ -200,6 +256,63 @@ TEST_CASE("a region is without the same points wherever it ends") {
     }
 }
 
+TEST_CASE("archives of version 3 have their rays among their points") {
+    Drive d(carving_maker());
+    d.put("a.cloud", d.maker.street(5, 1000, 2000, 50));
+    d.put("b.cloud", d.maker.street(6, 1020, 2000, 40));
+    static_cast<void>(d.build());
+    std::vector<TilePoint> expected;
+    {
+        const OpenCity city(d.city);
+        const Region carved = city.carved.read(city.points.bounds(), 0);
+        REQUIRE(carved.removed > 100);
+        expected = carved.points;
+        for (const CitySource& source : city.points.sources())
+            remove_rays(city.store.paths().object(source.row.object), source.segments);
+    }
+    const OpenCity city(d.city);
+    CHECK(city.carved.read(city.points.bounds(), 0).points == expected);
+}
+
+TEST_CASE("damaged rays of an archive are named and never taken for others") {
+    Drive d(carving_maker());
+    d.put("a.cloud", d.maker.street(7, 1000, 2000, 12));
+    static_cast<void>(d.build());
+    const auto all_rays = [&d] {
+        const OpenCity city(d.city);
+        std::vector<Ray> all;
+        city.points.visit_rays(city.points.bounds(), [&](const Sector&, std::span<const Ray> rays) {
+            all.insert(all.end(), rays.begin(), rays.end());
+        });
+        return all;
+    };
+    const std::vector<Ray> good = all_rays();
+    REQUIRE(good.size() > 100);
+    const CitySource source = OpenCity::sources(d.city).front();
+    const auto path = CityPaths(d.city).object(source.row.object);
+    const std::vector<std::byte> whole = read_file(path);
+    std::size_t named = 0, tried = 0;
+    for (const SegmentRow& segment : source.segments) {
+        const SegmentTable table = read_table(File(path, File::Mode::read), segment, "test");
+        REQUIRE(table.has_rays);
+        for (const RaySpan& span : table.rays)
+            for (std::uint64_t at = span.offset; at < span.offset + span.bytes; at += 97, ++tried) {
+                auto bad = whole;
+                bad[at] ^= std::byte{8};
+                FileWriter out(path);
+                out.write(bad);
+                out.finish();
+                try {
+                    if (all_rays() != good) FAIL("byte " << at << " gave other rays");
+                } catch (const CorruptionError&) {
+                    ++named;
+                }
+            }
+    }
+    CHECK(tried > 20);
+    CHECK(named > tried * 9 / 10);
+}
+
 TEST_CASE("what stands while the sensor stands and drives off later is left out") {
     // A wall at x = 10 m, seen for 60 s by a sensor that does not move. Something is in front of it for the
     // first 40 s.
@@ -222,7 +335,7 @@ TEST_CASE("what stands while the sensor stands and drives off later is left out"
     const LatticeBox box{0, -to_lattice(20), to_lattice(20), to_lattice(20)};
     const Region region{.frame = {0, 0, 0}, .core = box, .covered = box, .points = points};
     FreeSpace space(region);
-    space.add_rays({0, 0}, witnesses(points));
+    space.add_rays({0, 0}, rays_of(points));
     const std::vector<bool> dynamic = space.find_dynamic(CancelToken());
     std::size_t things = 0, left = 0;
     for (std::size_t i = 0; i < points.size(); ++i) {

@@ -32,8 +32,8 @@ class WithMeans final : public TileProcessor {
     std::size_t estimated_bytes(std::uint64_t points) const override {
         return inner_->estimated_bytes(points);
     }
-    TileOutput process(const Region& region, const CancelToken& cancel) const override {
-        return inner_->process(region, cancel);
+    TileOutput process(Region region, const CancelToken& cancel) const override {
+        return inner_->process(std::move(region), cancel);
     }
 
   private:

@@ -1,9 +1,14 @@
 #include "core/error.hpp"
+#include "io/input/adjusted_file.hpp"
 #include "tiling/city_checks.hpp"
 #include "tiling/store/city_reader.hpp"
 #include "tiling/toy_city.hpp"
 
 #include <catch2/catch.hpp>
+
+#include <cmath>
+#include <fstream>
+#include <iomanip>
 
 using namespace citysplat;
 using namespace citysplat::test;
@@ -230,9 +235,9 @@ TEST_CASE("a failing tile stops the build, or with keep-going is listed, and not
         Hash128 parameters_key() const override { return toy.parameters_key(); }
         std::int64_t initial_halo_steps() const override { return toy.initial_halo_steps(); }
         std::size_t estimated_bytes(std::uint64_t n) const override { return toy.estimated_bytes(n); }
-        TileOutput process(const Region& region, const CancelToken& cancel) const override {
+        TileOutput process(Region region, const CancelToken& cancel) const override {
             if (region.frame.x_m == 1040) throw InputError("no good");
-            return toy.process(region, cancel);
+            return toy.process(std::move(region), cancel);
         }
         ToyProcessor toy;
     } failing;
@@ -260,4 +265,115 @@ TEST_CASE("cancellation stops the build and the next one goes on") {
     Progress progress;
     CHECK_THROWS_AS(build_city(d.city, processor, d.options(), cancel, progress), Interrupted);
     CHECK(build_toy(d.city, d.options()).published);
+}
+
+namespace {
+
+/// A carved street whose clouds are moved to where an adjusted trajectory puts them.
+struct AdjustedStreet {
+    CityMaker maker = carving_maker();
+    TempDir dir{memory_directory()};
+    fs::path city = dir / "city", given = dir / "given.tum", adjusted = dir / "adjusted.tum";
+    std::vector<fs::path> clouds;
+    int cleans = 0;
+
+    AdjustedStreet() {
+        write_poses(given, 0, 0);
+        adjust(0.3, 0);
+    }
+
+    /// The way of the carved street, shifted by waves up to `wave_m` until `bend_s`, and by twice as much
+    /// afterwards.
+    void write_poses(const fs::path& path, double wave_m, double bend_s) const {
+        std::ofstream out(path);
+        out << std::fixed << std::setprecision(9);
+        for (double t = 95; t <= 125; t += 0.5) {
+            const double wave = (t < bend_s ? 1 : 2) * wave_m * std::sin(t);
+            out << t << " " << 10 * t + wave / 3 << " " << 2020 + wave << " " << 2 + wave / 2 << " 0 0 0 1\n";
+        }
+    }
+    void adjust(double wave_m, double bend_s) const { write_poses(adjusted, wave_m, bend_s); }
+
+    void put(const std::string& name, std::uint64_t seed, double x, double length) {
+        const fs::path path = dir / name;
+        std::ofstream out(path);
+        out << std::fixed << std::setprecision(4);
+        for (const CloudPoint& p : maker.street(seed, x, 2000, length))
+            out << p.x << " " << p.y << " " << p.z << " " << p.gps_time << " " << p.intensity << "\n";
+        if (std::find(clouds.begin(), clouds.end(), path) == clouds.end()) clouds.push_back(path);
+    }
+
+    /// Builds with these inputs named; the city's other inputs are looked at as on any night.
+    BuildReport build(const fs::path& where, const std::vector<fs::path>& named,
+                      const std::optional<Calibration>& means = {},
+                      const std::vector<fs::path>& removed = {}) const {
+        BuildOptions options;
+        ReadOptions read;
+        read.text_columns = "x y z gps_time intensity";
+        read.intensity_range = {0, 65535};
+        read.adjustment = io::read_adjustment(given, {}, adjusted);
+        for (const fs::path& path : named)
+            options.inputs.push_back({path, given, io::reading_of({path}, read, {})});
+        options.remove = removed;
+        options.tile_size_m = maker.tile_m;
+        options.carve = true;
+        options.parameters = "{}";
+        options.threads = 2;
+        return maker.build(where, options, means);
+    }
+    BuildReport clean(const Calibration& means) {
+        return build(dir / ("clean" + std::to_string(cleans++)), clouds, means);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("with adjusted trajectories and carving, an edited city is that of a clean build") {
+    AdjustedStreet s;
+    s.put("a.xyz", 1, 1000, 60);
+    s.put("b.xyz", 2, 1080, 60);
+    BuildReport report = s.build(s.city, s.clouds);
+    REQUIRE(report.removed > 0);
+    const auto check = [&](const BuildReport& built) {
+        const BuildReport clean = s.clean(report.calibration);
+        CHECK(built.digest == clean.digest);
+        CHECK(built.splats == clean.splats);
+        CHECK(built.removed == clean.removed);
+        CHECK(built.points.without_sensor == clean.points.without_sensor);
+    };
+    check(report);
+    const Hash128 first = report.digest;
+
+    // The trajectory is adjusted anew, from 114 s on: nobody names an input.
+    s.adjust(0.3, 114);
+    BuildReport built = s.build(s.city, {});
+    CHECK(built.inputs_read == 2);
+    CHECK(built.digest != first);
+    check(built);
+
+    // Only the end of it: what lies before is read again and found to be the same.
+    s.write_poses(s.adjusted, 0.3, 118);
+    built = s.build(s.city, {});
+    CHECK(built.tiles_built > 0);
+    CHECK(built.tiles_reused > 0);
+    check(built);
+
+    s.put("c.xyz", 3, 1040, 50);
+    built = s.build(s.city, {s.dir / "c.xyz"});
+    CHECK(built.inputs_read == 1);
+    check(built);
+
+    s.put("a.xyz", 4, 1000, 50);
+    built = s.build(s.city, {});
+    CHECK(built.inputs_read == 1);
+    check(built);
+
+    const fs::path b = s.dir / "b.xyz";
+    std::erase(s.clouds, b);
+    check(s.build(s.city, {}, {}, {b}));
+
+    // And back.
+    std::swap(s.clouds.front(), s.clouds.back());
+    check(s.build(s.city, {}));
+    CHECK(s.build(s.city, {}).tiles_built == 0);
 }

@@ -1,11 +1,14 @@
 #include "core/error.hpp"
 #include "core/math/rng_hd.hpp"
 #include "tiling/build/memory_scheduler.hpp"
+#include "with_threads.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <mutex>
 #include <numeric>
 #include <set>
@@ -27,11 +30,18 @@ class Ledger {
         peak_ = std::max(peak_, used_);
         most_at_once_ = std::max(most_at_once_, ++jobs_);
         if (jobs_ > 1) shared_peak_ = std::max(shared_peak_, used_);
+        if (jobs_ > 1) company_.notify_all();
     }
     void end(std::uint64_t bytes) {
         const std::lock_guard lock(mutex_);
         used_ -= bytes;
         --jobs_;
+    }
+    /// Waits until two jobs have been at work together; gives up after a time that only a scheduler that
+    /// never lets them needs.
+    void wait_until_shared() {
+        std::unique_lock lock(mutex_);
+        company_.wait_for(lock, std::chrono::minutes(10), [&] { return most_at_once_ > 1; });
     }
     /// Lets others begin: until one has, or none seems to.
     void wait_for_company() {
@@ -49,6 +59,7 @@ class Ledger {
 
   private:
     std::mutex mutex_;
+    std::condition_variable company_;
     std::uint64_t used_ = 0, peak_ = 0, shared_peak_ = 0;
     int jobs_ = 0, most_at_once_ = 0;
 };
@@ -64,12 +75,15 @@ TEST_CASE("jobs at work together never hold more than the budget, and one above 
     for (std::uint64_t i = 0; i < 300; ++i) bytes.push_back(1 + rng::bits(5, i) % 600);
     Ledger ledger;
     std::vector<int> runs(bytes.size(), 0);
-    scheduler.run(bytes, [&](std::size_t i, MemoryScheduler::Grant&) {
+    const auto work = [&](std::size_t i, MemoryScheduler::Grant&) {
         ledger.begin(bytes[i]);
         ++runs[i];
+        // Those that fit the budget have others beside them.
+        if (bytes[i] <= kBudget) ledger.wait_until_shared();
         ledger.wait_for_company();
         ledger.end(bytes[i]);
-    });
+    };
+    test::with_threads(4, [&] { scheduler.run(bytes, work); });
     CHECK(std::all_of(runs.begin(), runs.end(), [](int n) { return n == 1; }));
     CHECK(ledger.shared_peak() <= kBudget);
     CHECK(ledger.peak() == 2500);

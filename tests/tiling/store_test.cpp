@@ -34,7 +34,7 @@ SplatTile some_splats(std::uint64_t seed, std::size_t n) {
                      .group = SplatGroup::ground,
                      .range = 10,
                      .incidence = 20,
-                     .frame = 0};
+                     .instance = 0};
     }
     return SplatTile({651'234, 6'860'100, 0}, splats);
 }

@@ -29,6 +29,7 @@ Calibration ToyProcessor::calibrate(const RegionReader& reader, const CancelToke
     c.samples = all.points.size();
     c.mean_radius_m = radius_m_;
     c.mean_density = c.samples ? static_cast<double>(sum) / static_cast<double>(c.samples) : 0;
+    findings_ = "{\"mean_intensity\":" + std::to_string(c.mean_density) + "}";
     return c;
 }
 
@@ -36,7 +37,7 @@ Hash128 ToyProcessor::parameters_key() const {
     return Hasher().text("toy").number(radius_m_).number(calibration_.mean_density).finish();
 }
 
-TileOutput ToyProcessor::process(const Region& region, const CancelToken& cancel) const {
+TileOutput ToyProcessor::process(Region region, const CancelToken& cancel) const {
     cancel.check();
     ++calls_;
     const auto& points = region.points;
@@ -100,7 +101,7 @@ TileOutput ToyProcessor::process(const Region& region, const CancelToken& cancel
                               .group = SplatGroup::surface,
                               .range = kUnknownByte,
                               .incidence = kUnknownByte,
-                              .frame = 0});
+                              .instance = 0});
     }
     TileOutput output;
     if (unknown_core) {

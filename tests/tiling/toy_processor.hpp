@@ -3,6 +3,7 @@
 #include "tiling/tile_processor.hpp"
 
 #include <atomic>
+#include <string>
 
 namespace citysplat::test {
 
@@ -16,11 +17,13 @@ class ToyProcessor final : public tiling::TileProcessor {
 
     tiling::Calibration calibrate(const tiling::RegionReader& reader, const CancelToken& cancel,
                                   Progress& progress) const override;
+    /// {"mean_intensity": …} of the points that were measured.
+    std::string findings() const override { return findings_; }
     void set_calibration(const tiling::Calibration& calibration) override { calibration_ = calibration; }
     Hash128 parameters_key() const override;
     std::int64_t initial_halo_steps() const override { return to_lattice(halo_m_); }
     std::size_t estimated_bytes(std::uint64_t points) const override { return 200 * points + 4096; }
-    tiling::TileOutput process(const tiling::Region& region, const CancelToken& cancel) const override;
+    tiling::TileOutput process(tiling::Region region, const CancelToken& cancel) const override;
 
     /// Number of calls of process().
     std::uint64_t calls() const { return calls_; }
@@ -28,6 +31,7 @@ class ToyProcessor final : public tiling::TileProcessor {
   private:
     double radius_m_, halo_m_;
     tiling::Calibration calibration_;
+    mutable std::string findings_;
     mutable std::atomic<std::uint64_t> calls_{0};
 };
 

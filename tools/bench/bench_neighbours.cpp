@@ -105,7 +105,7 @@ PointCloud load(const Arguments& arguments) {
     if (region.points.size() < arguments.k)
         throw InputError(files[0].string() + " has fewer than K = " + std::to_string(arguments.k) +
                          " points; give a larger drive");
-    return splat::make_point_cloud(region.frame, region.points, {}, ClassMap());
+    return splat::make_point_cloud(region.frame, region.points, {}, ClassMap(), CancelToken());
 }
 
 std::size_t count_different(std::span<const splat::Moments> moments, std::span<const float> kth2,

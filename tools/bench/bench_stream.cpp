@@ -1,11 +1,12 @@
 /// A long drive there and back under a small memory budget: what streaming from the disk costs.
 ///
-/// A street of N splats (default 2.4 million) is repeated along the drive and written as a city on disk, 60
-/// million splats over 10 km. Measured is the way back. With everything resident nothing is loaded any more
-/// by then; under the budget every tile comes from the disk again, and the page cache was emptied before the
-/// drive and at the turn. Printed are the throughput of both and of a drive without prefetching, the share
-/// of loading that prefetching hides, and the growth of the resident set on the way back.
+/// A street of N splats is repeated along the drive and written as a city on disk, 60 million splats over 10
+/// km. Measured is the way back. With everything resident nothing is loaded any more by then; under the
+/// budget every tile comes from the disk again, and the page cache was emptied before the drive and at the
+/// turn. Printed are the throughput of both, in turns and best of two, and of a drive without prefetching,
+/// the share of loading that prefetching hides, and the growth of the resident set on the way back.
 #include "bench/bench_city.hpp"
+#include "bench/bench_clock.hpp"
 #include "bench/bench_files.hpp"
 #include "bench/bench_main.hpp"
 #include "bench/disk_city.hpp"
@@ -14,7 +15,6 @@
 #include "tiling/store/city_reader.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <functional>
@@ -27,10 +27,12 @@ using namespace citysplat::trace;
 namespace {
 
 constexpr double kSpeed_m_s = 10, kPiece_m = 416;
+constexpr int kRounds = 2;
+constexpr std::uint64_t kEverything = std::uint64_t{64} << 30;
 
 struct Arguments {
     double km = 10, resident_mib = 500, rate_hz = 2;
-    std::uint64_t splats = 2'400'000;
+    std::uint64_t splats = 2'800'000;  ///< asked for; the street has 2.4 million then
 };
 
 /// The pieces of a street one behind the other.
@@ -83,8 +85,10 @@ class Watch : public ScanSink {
         if (scan.index == last_) at_end_ = now();
     }
     double scans_per_s() const {
-        return bench::ratio(static_cast<double>(last_ - half_),
-                            std::chrono::duration<double>(at_end_.time - at_half_.time).count());
+        return bench::ratio(static_cast<double>(last_ - half_), at_end_.wall_s - at_half_.wall_s);
+    }
+    double cpu_ms() const {
+        return bench::ratio(1e3 * (at_end_.cpu_s - at_half_.cpu_s), static_cast<double>(last_ - half_));
     }
     double drift() const {
         return bench::ratio(static_cast<double>(at_end_.bytes), static_cast<double>(at_half_.bytes)) - 1;
@@ -93,10 +97,10 @@ class Watch : public ScanSink {
 
   private:
     struct Moment {
-        std::chrono::steady_clock::time_point time;
+        double wall_s = 0, cpu_s = 0;
         std::uint64_t bytes = 1;
     };
-    static Moment now() { return {std::chrono::steady_clock::now(), resident_set_bytes()}; }
+    static Moment now() { return {bench::wall_now_s(), bench::cpu_now_s(), resident_set_bytes()}; }
 
     std::size_t half_, last_;
     std::function<void()> turn_;
@@ -128,8 +132,14 @@ class StreamBench {
 
     struct Outcome {
         double scans_per_s;
+        double cpu_ms;  ///< processor time of a scan
         double hidden;  ///< share of the loading that did not hold up the simulation
         double drift;   ///< of the resident set
+
+        void keep_better(const Outcome& other) {
+            scans_per_s = std::max(scans_per_s, other.scans_per_s);
+            cpu_ms = std::min(cpu_ms, other.cpu_ms);
+        }
     };
     Outcome drive(const std::string& name, std::uint64_t budget_bytes, bool prefetch) {
         SimulationOptions options;
@@ -144,13 +154,14 @@ class StreamBench {
         const SimulationReport r =
             simulate({city_, *tracer_, run_, trajectory_, options}, watch, cancel, progress);
         bench::require_hits(r.hits, r.rays, "give the street more --splats");
-        const Outcome outcome{watch.scans_per_s(), 1 - bench::ratio(r.cache.wait_s, r.cache.load_s),
-                              watch.drift()};
+        const Outcome outcome{watch.scans_per_s(), watch.cpu_ms(),
+                              1 - bench::ratio(r.cache.wait_s, r.cache.load_s), watch.drift()};
         char note[200];
         std::snprintf(note, sizeof note,
-                      "%llu tiles loaded, %.0f MiB of tiles at most, waited %.2f of %.2f s loading, RSS %.0f "
+                      "%.2f CPU ms a scan; %llu tiles loaded, %.0f MiB of tiles at most, waited %.2f of %.2f "
+                      "s loading, RSS %.0f "
                       "MiB, drift %+.1f %%",
-                      static_cast<unsigned long long>(r.cache.tiles_loaded),
+                      outcome.cpu_ms, static_cast<unsigned long long>(r.cache.tiles_loaded),
                       static_cast<double>(r.cache.peak_bytes) / 1048576.0, r.cache.wait_s, r.cache.load_s,
                       static_cast<double>(watch.bytes_at_end()) / 1048576.0, 100 * outcome.drift);
         report_.detail({name, outcome.scans_per_s, "scans/s", {}, true, note});
@@ -188,15 +199,21 @@ void run(const Arguments& arguments, bench::Report& report) {
                 " scans a second of driving, the way back");
     // First: what a drive with more memory leaves behind would hide the growth of this one.
     const auto budget = static_cast<std::uint64_t>(arguments.resident_mib * 1048576.0);
-    const auto streamed = stream.drive("budget, prefetching", budget, true);
-    const auto all = stream.drive("everything in memory", std::uint64_t{64} << 30, true);
+    auto streamed = stream.drive("budget, prefetching", budget, true);
+    auto all = stream.drive("everything in memory", kEverything, true);
     const auto waiting = stream.drive("budget, no prefetching", budget, false);
+    for (int round = 1; round < kRounds; ++round) {
+        streamed.keep_better(stream.drive("budget, prefetching, again", budget, true));
+        all.keep_better(stream.drive("everything in memory, again", kEverything, true));
+    }
     const auto of_all = [&](double scans_per_s) {
         return bench::Ratio{bench::ratio(scans_per_s, all.scans_per_s), "everything in memory"};
     };
     report.detail(
         {"streaming without prefetching", waiting.scans_per_s, "scans/s", of_all(waiting.scans_per_s)});
     report.detail({"growth of the resident set", 100 * streamed.drift, "%"});
+    report.detail({"processor time of a scan while streaming", streamed.cpu_ms, "ms",
+                   bench::Ratio{bench::ratio(streamed.cpu_ms, all.cpu_ms), "everything in memory"}});
     report.row({"streaming under a budget", streamed.scans_per_s, "scans/s", of_all(streamed.scans_per_s)});
     report.row({"loading hidden by prefetching", 100 * streamed.hidden, "%"});
 }

@@ -9,8 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <thread>
 #include <unistd.h>
 
@@ -53,6 +55,15 @@ std::filesystem::path scratch_root() {
     throw IoError("there is no directory for temporary files" +
                   (wanted ? ": TMPDIR is " + std::string(wanted) : "") +
                   "; make it, or set TMPDIR to one that exists");
+}
+
+std::string utc_text(std::int64_t unix_s) {
+    const auto t = static_cast<std::time_t>(unix_s);
+    std::tm utc{};
+    ::gmtime_r(&t, &utc);
+    std::array<char, 32> text{};
+    std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    return text.data();
 }
 
 Context::Context() = default;
@@ -106,6 +117,14 @@ void Context::result(const nlohmann::json& object, const std::string& text) {
         write_to_stdout(printable(text));
 }
 
+void Context::announce(const nlohmann::json& object, const std::string& text) {
+    announced_ = true;
+    if (json_)
+        print_json(object);
+    else
+        write_to_stdout(printable(text));
+}
+
 void Context::print_json(const nlohmann::json& object) const {
     write_to_stdout(with_utf8(object).dump() + "\n");
 }
@@ -116,7 +135,7 @@ void Context::finish() const {
 
 void Context::fail(std::string_view kind, int code, const std::string& message) const {
     print_line("citysplat: " + message);
-    if (!json_) return;
+    if (!json_ || announced_) return;
     nlohmann::json object = result_ ? *result_ : nlohmann::json::object();
     object["error"] = {{"kind", kind}, {"message", message}};
     object["code"] = code;

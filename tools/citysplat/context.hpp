@@ -49,6 +49,8 @@ class Context {
     /// The outcome of the verb, once: `text` on stdout, or with --json `object`, which is printed by finish()
     /// or fail() so that there is always exactly one.
     void result(const nlohmann::json& object, const std::string& text);
+    /// The same for a verb that goes on: printed at once, and nothing afterwards.
+    void announce(const nlohmann::json& object, const std::string& text);
     /// The verb has succeeded.
     void finish() const;
     /// The verb has failed: one line on stderr, and with --json the result, if any, with "error" and "code".
@@ -59,6 +61,7 @@ class Context {
 
     bool json_ = false;
     bool quiet_ = false;
+    bool announced_ = false;
     int verbosity_ = 0;
     int threads_ = 0;
     std::string progress_style_ = "auto";
@@ -71,6 +74,9 @@ class Context {
 
 /// The system's directory for temporary files. Throws IoError that names TMPDIR when it cannot be used.
 std::filesystem::path scratch_root();
+
+/// "2026-03-01T12:00:00Z"
+std::string utc_text(std::int64_t unix_s);
 
 /// Seconds since construction; each lap() starts anew.
 class Stopwatch {

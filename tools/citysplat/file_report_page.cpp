@@ -131,7 +131,7 @@ nlohmann::json masked_json(const SensorMask::Counts& masked) {
 }
 
 std::string masked_text(const SensorMask::Counts& masked) {
-    constexpr const char* kTexts[SensorMask::kReasons]{"too near", "too far", "in a mask box",
+    constexpr const char* kTexts[SensorMask::kReasons]{"too near", "too far", "in a box",
                                                        "of the recording car"};
     std::string text;
     for (std::size_t i = 0; i < masked.size(); ++i)

@@ -85,10 +85,14 @@ int run(int argc, char** argv, cli::Context& context) {
     cli::add_unpack(app, context);
     cli::add_sensors(app, context);
     cli::add_simulate(app, context);
+    cli::add_clearance(app, context);
     cli::add_learn_sensor(app, context);
     cli::add_calibrate(app, context);
+    cli::add_bank(app, context);
+    cli::add_snapshots(app, context);
     cli::add_compare(app, context);
     cli::add_render(app, context);
+    cli::add_view(app, context);
     cli::add_export(app, context);
     cli::add_selftest(app, context);
     catch_interrupts(context.cancel());

@@ -71,6 +71,7 @@ json to_json_with_empty(const RayTally& tally) {
     row["empty"] = tally.empty;
     if (tally.empty > 0) {
         row["extra"] = tally.extra_share();
+        row["extra_taken_away"] = tally.taken_away;
         row["agreement"] = tally.agreement();
     }
     return row;
@@ -115,10 +116,26 @@ std::string row(const std::string& name, const RayTally& t, bool with_extra) {
 
 }  // namespace
 
+json model_report_json(const RayTally& with_model) {
+    json row = to_json_with_empty(with_model);
+    row["extra_taken_away_share"] = with_model.taken_away_share();
+    return row;
+}
+
+std::string model_report_text(const RayTally& with_model) {
+    const double empty = with_model.empty == 0 ? 0 : 1 - with_model.extra_share();
+    return formatted("with the model of the sensor %.1f %% of the rays that did not come back stay empty",
+                     100 * empty) +
+           formatted(" (of those that meet the city: %.1f %%)", 100 * with_model.taken_away_share()) +
+           formatted("; it loses %.2f %% of the real returns\n", 100 * with_model.share(with_model.dropped));
+}
+
 json ray_report_json(const compare::RayComparison& comparison, const sim::BeamTable& beams,
                      const ClassMap& classes) {
     json object = to_json_with_empty(comparison.all());
     object["scans"] = comparison.scans();
+    object["own_car_returns"] = comparison.own_car();
+    if (comparison.own_car() > 0) object["with_own_car"] = to_json_with_empty(comparison.with_own_car());
     object["ranges"] = json::array();
     for (std::size_t bin = 0; bin < comparison.ranges().size(); ++bin) {
         json of = to_json(comparison.ranges()[bin]);
@@ -142,6 +159,7 @@ std::string ray_report_text(const compare::RayComparison& comparison, const sim:
                             const ClassMap& classes) {
     const RayTally& all = comparison.all();
     std::string text = header("real returns, in %") + row("all", all, true);
+    if (comparison.own_car() > 0) text += row("with the own car", comparison.with_own_car(), true);
     for (std::size_t bin = 0; bin < comparison.ranges().size(); ++bin)
         if (const RayTally& of = comparison.ranges()[bin]; of.returns > 0)
             text += row(range_name(bin), of, false);
@@ -164,9 +182,12 @@ std::string ray_report_text(const compare::RayComparison& comparison, const sim:
             text += formatted(" %.3f", i.simulated_quantile(share));
         text += "\n";
     }
-    if (all.dropped > 0)
-        text += formatted("the model of the sensor loses %.2f %% of the real returns\n",
-                          100 * all.share(all.dropped));
+    if (all.dropped + all.taken_away > 0) text += model_report_text(all);
+    if (comparison.own_car() > 0)
+        text +=
+            format_count(comparison.own_car()) +
+            " returns are of the recording car, which is no part of the city: they count as rays that did "
+            "not come back; --no-own-car judges them\n";
     if (all.empty > 0)
         text += format_count(all.empty) + " rays did not come back; " + format_count(all.extra) +
                 " of them return in simulation" +

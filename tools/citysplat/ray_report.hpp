@@ -18,4 +18,8 @@ nlohmann::json ray_report_json(const compare::RayComparison& comparison, const s
 std::string ray_report_text(const compare::RayComparison& comparison, const sim::BeamTable& beams,
                             const ClassMap& classes);
 
+/// What a learned model of the sensor makes of the rays that did not come back, and what it costs.
+nlohmann::json model_report_json(const compare::RayTally& with_model);
+std::string model_report_text(const compare::RayTally& with_model);
+
 }  // namespace citysplat::cli

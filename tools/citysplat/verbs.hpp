@@ -28,7 +28,11 @@ void add_compare(CLI::App& app, Context& context);
 void add_export(CLI::App& app, Context& context);
 void add_render(CLI::App& app, Context& context);
 void add_simulate(CLI::App& app, Context& context);
+void add_clearance(CLI::App& app, Context& context);
 void add_learn_sensor(CLI::App& app, Context& context);
 void add_calibrate(CLI::App& app, Context& context);
+void add_bank(CLI::App& app, Context& context);
+void add_view(CLI::App& app, Context& context);
+void add_snapshots(CLI::App& app, Context& context);
 
 }  // namespace citysplat::cli

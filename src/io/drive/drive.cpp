@@ -79,14 +79,26 @@ std::optional<fs::path> drive_folder_of(const fs::path& scan, const DriveOptions
     return std::nullopt;
 }
 
-Drive read_drive(const fs::path& folder, const DriveOptions& options, const OpenScan& open) {
+Drive read_drive(const fs::path& folder, const DriveOptions& options, const OpenScan& open,
+                 const CancelToken& cancel) {
     const Kind* kind = kind_of(folder);
     if (!kind) throw InputError(folder.string() + ": not a folder of a drive");
-    Drive drive = kind->read({folder, options, open});
+    Drive drive = kind->read({folder, options, open, cancel});
     drive.folder = folder;
-    if (options.own_car) drive.own_car = find_own_car(drive, open);
+    if (options.own_car) drive.own_car = find_own_car(drive, open, cancel);
     add_facts(drive);
     return drive;
+}
+
+std::string missing_for_drive(const fs::path& folder) {
+    if (fs::is_directory(folder / "velodyne"))
+        return "it has scans in velodyne/, but no poses.txt that says where each of them was";
+    if (fs::is_directory(folder / "oxts"))
+        return "it has oxts/ as KITTI raw has it, but no velodyne_points/ with scans";
+    if (has_nuscenes_sweeps(folder))
+        return "it has sweeps of nuScenes, but not its tables: sample_data.json, ego_pose.json and "
+               "calibrated_sensor.json, in the folder or in one named v1.0-…";
+    return "";
 }
 
 void place_scans(Drive& drive, const SmoothPath& path) {
@@ -121,6 +133,16 @@ std::vector<fs::path> files_in(const fs::path& folder, std::initializer_list<std
             files.push_back(entry.path());
     }
     std::sort(files.begin(), files.end());
+    return files;
+}
+
+std::vector<fs::path> numbered_files_in(const fs::path& folder,
+                                        std::initializer_list<std::string_view> extensions) {
+    std::vector<fs::path> files = files_in(folder, extensions);
+    std::erase_if(files, [](const fs::path& f) { return !parse_whole<std::uint32_t>(f.stem().string()); });
+    // "9" comes before "10", whatever their letters say.
+    std::stable_sort(files.begin(), files.end(),
+                     [](const fs::path& a, const fs::path& b) { return number_of(a) < number_of(b); });
     return files;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/cancel.hpp"
 #include "core/words.hpp"
 #include "io/point_file.hpp"
 #include "model/sweep.hpp"
@@ -55,6 +56,8 @@ struct Drive {
     Trajectory trajectory;
     Sweep::Frame frame = Sweep::Frame::moving;
     double rate_hz = 0;
+    /// KITTI raw: what became 0, 0, 0.
+    std::optional<DriveOptions::Geodetic> origin{};
     Vec3d lever_arm_m{0, 0, 0};          ///< of the sensor in the body whose poses are given, where known
     std::vector<std::uint32_t> own_car;  ///< SensorCells that are the car itself
     /// What it is, line by line: name and text. For people.
@@ -75,6 +78,11 @@ std::optional<std::filesystem::path> drive_folder_of(const std::filesystem::path
                                                      const DriveOptions& options = {});
 /// Reads poses, times and calibration, and looks at some of the scans. Requires is_drive(). Throws InputError
 /// naming the file and the way out.
-Drive read_drive(const std::filesystem::path& folder, const DriveOptions& options, const OpenScan& open);
+Drive read_drive(const std::filesystem::path& folder, const DriveOptions& options, const OpenScan& open,
+                 const CancelToken& cancel = CancelToken());
+
+/// What a folder that is no drive looks like, and what it would need to be one; empty when it looks like
+/// none.
+std::string missing_for_drive(const std::filesystem::path& folder);
 
 }  // namespace citysplat::io

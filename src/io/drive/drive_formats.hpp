@@ -14,12 +14,15 @@ struct DriveRequest {
     std::filesystem::path folder;
     const DriveOptions& options;
     const OpenScan& open;
+    const CancelToken& cancel;
 };
 
 bool is_kitti_raw(const std::filesystem::path& folder);
 bool is_kitti_sequence(const std::filesystem::path& folder);
 bool is_nuscenes(const std::filesystem::path& folder);
 bool is_posed_clouds(const std::filesystem::path& folder);
+/// Are there sweeps as nuScenes has them, whether or not there are tables?
+bool has_nuscenes_sweeps(const std::filesystem::path& folder);
 
 Drive read_kitti_raw(const DriveRequest& request);
 Drive read_kitti_sequence(const DriveRequest& request);
@@ -38,6 +41,9 @@ void place_scans(Drive& drive, const SmoothPath& path);
 /// Files of a folder with one of the extensions, sorted by path; hidden ones are left out.
 std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder,
                                             std::initializer_list<std::string_view> extensions);
+/// The same, of files whose name is a number.
+std::vector<std::filesystem::path> numbered_files_in(const std::filesystem::path& folder,
+                                                     std::initializer_list<std::string_view> extensions);
 /// The number that is a file's name. Throws InputError when it is none.
 std::size_t number_of(const std::filesystem::path& file);
 

@@ -14,7 +14,8 @@
 #include <map>
 
 /// KITTI raw: DATE_drive_NNNN_sync or _extract with velodyne_points/ and oxts/, and the day's calibration in
-/// the folder or the one above it. The scans are as the sensor delivered them.
+/// the folder or above it. The scans are as the sensor delivered them. Excerpts that people keep may lack the
+/// timestamps, some of the frames, or the folders named data.
 namespace citysplat::io {
 
 namespace fs = std::filesystem;
@@ -26,15 +27,38 @@ using Compensated = DriveOptions::Compensated;
 constexpr double kUsualPeriod_s = 0.1;
 constexpr NumberRange kPeriod_s{0.02, 0.5, "s"};
 
+/// The folder data/ in it, or itself.
+fs::path data_of(const fs::path& folder) {
+    return fs::is_directory(folder / "data") ? folder / "data" : folder;
+}
+
+/// The scans of the drive; binary ones where there are both kinds.
+std::vector<fs::path> scans_of(const fs::path& folder) {
+    const fs::path data = data_of(folder / "velodyne_points");
+    std::vector<fs::path> scans = numbered_files_in(data, {".bin"});
+    if (scans.empty()) scans = numbered_files_in(data, {".txt"});
+    if (scans.empty())
+        throw InputError(data.string() + ": no .bin or .txt scans that are named by their number");
+    return scans;
+}
+
+/// The day's calibration is beside the drives of the day, or where people put it.
+fs::path find_calibration(const fs::path& folder) {
+    constexpr const char* kName = "calib_imu_to_velo.txt";
+    constexpr int kUp = 2;
+    fs::path at = fs::absolute(folder / ".").lexically_normal().parent_path();
+    for (int up = 0; up <= kUp; ++up, at = at.parent_path())
+        for (const fs::path& place : {at / kName, at / "calib" / kName})
+            if (fs::exists(place)) return place;
+    throw InputError(folder.string() + ": no " + kName +
+                     " in this folder, the one above it or the next, nor in their calib/; it is in KITTI's "
+                     "calibration files of "
+                     "the day and says where the scanner sits on the car. Put it beside velodyne_points");
+}
+
 /// Sensor from body: "R: nine numbers" and "T: three numbers".
 Pose read_calibration(const fs::path& folder) {
-    constexpr const char* kName = "calib_imu_to_velo.txt";
-    fs::path path = folder / kName;
-    if (!fs::exists(path)) path = fs::absolute(folder).lexically_normal().parent_path() / kName;
-    if (!fs::exists(path))
-        throw InputError(folder.string() + ": no " + kName +
-                         " in this folder or the one above it; it is in KITTI's calibration files of the day "
-                         "and says where the scanner sits on the car");
+    const fs::path path = find_calibration(folder);
     const std::string text = read_text_file(path);
     std::map<std::string, std::vector<double>> found;
     for (const Line& line : Lines(text))
@@ -67,38 +91,39 @@ class Stamps {
   public:
     Stamps(const fs::path& path, const std::vector<fs::path>& files) : path_(path) {
         if (!fs::exists(path)) return;
-        lines_ = read_timestamps(path);
-        if (lines_.empty() || files.empty()) return;
+        const auto lines = read_timestamps(path);
+        if (lines.empty() || files.empty()) return;
         // A drive that was cut out of a longer one may keep the numbers of the files but not all the lines.
-        if (lines_.size() <= number_of(files.back())) {
-            if (lines_.size() != files.size())
-                throw InputError(path.string() + ": " + std::to_string(lines_.size()) + " times for " +
-                                 std::to_string(files.size()) + " files up to number " +
-                                 std::to_string(number_of(files.back())) +
-                                 "; expected one for each frame. Without the file " +
-                                 "the frames are taken to follow each other evenly");
-            std::map<std::size_t, std::optional<double>> by_number;
-            for (std::size_t i = 0; i < files.size(); ++i) by_number[number_of(files[i])] = lines_[i];
-            lines_.assign(number_of(files.back()) + 1, std::nullopt);
-            for (const auto& [number, time_s] : by_number) lines_[number] = time_s;
-        }
+        const bool by_number = lines.size() > number_of(files.back());
+        if (!by_number && lines.size() != files.size())
+            throw InputError(path.string() + ": " + std::to_string(lines.size()) + " times for " +
+                             std::to_string(files.size()) + " files up to number " +
+                             std::to_string(number_of(files.back())) +
+                             "; expected one for each frame. Without the file " +
+                             "the frames are taken to follow each other evenly");
+        for (std::size_t i = 0; i < lines.size(); ++i)
+            if (lines[i]) times_s_[by_number ? i : number_of(files[i])] = *lines[i];
     }
-    bool there() const { return !lines_.empty(); }
+    bool there() const { return !times_s_.empty(); }
     /// Throws InputError when the frame has none.
     double of(std::size_t number) const {
-        if (number >= lines_.size() || !lines_[number])
+        const auto found = times_s_.find(number);
+        if (found == times_s_.end())
             throw InputError(path_.string() + ": no time for frame " + std::to_string(number));
-        return *lines_[number];
+        return found->second;
     }
 
   private:
     fs::path path_;
-    std::vector<std::optional<double>> lines_;
+    std::map<std::size_t, double> times_s_;
 };
 
 std::vector<OxtsFrame> read_frames(const DriveRequest& request, const std::vector<fs::path>& files) {
     std::vector<OxtsFrame> frames;
-    for (const fs::path& file : files) frames.push_back({number_of(file), read_oxts(file), {}});
+    for (const fs::path& file : files) {
+        request.cancel.check();
+        frames.push_back({number_of(file), read_oxts(file), {}});
+    }
     const OxtsRecord& first = frames.front().record;
     const OxtsPlane plane(request.options.origin.value_or(
         DriveOptions::Geodetic{first.latitude_deg, first.longitude_deg, first.altitude_m}));
@@ -115,20 +140,33 @@ struct Times {
     bool assumed = false;
 };
 
-/// From times by frame to times of the scans with those numbers.
-void take_forward(Times& times, const std::vector<fs::path>& scans, const std::vector<OxtsFrame>& frames,
-                  const std::vector<double>& frames_s) {
-    std::map<std::size_t, double> by_number;
-    for (std::size_t i = 0; i < frames.size(); ++i) by_number[frames[i].number] = frames_s[i];
-    for (const fs::path& scan : scans) {
-        const auto found = by_number.find(number_of(scan));
-        if (found == by_number.end())
-            throw InputError(scan.string() +
-                             ": no record in oxts/data has its number; without timestamps of "
-                             "the scans nothing else says when it was");
-        times.forward_s[number_of(scan)] = found->second;
+/// A time for any frame, from the times of some: on straight lines between them, and with the usual step
+/// beyond them.
+class FrameClock {
+  public:
+    /// Requires at least one frame.
+    FrameClock(std::map<std::size_t, double> by_number, double usual_step_s)
+        : by_number_(std::move(by_number)), usual_step_s_(usual_step_s) {}
+
+    double at(std::size_t number) const {
+        const auto after = by_number_.lower_bound(number);
+        if (after == by_number_.begin()) return from(*after, number);
+        const auto before = std::prev(after);
+        if (after == by_number_.end()) return from(*before, number);
+        const double share =
+            static_cast<double>(number - before->first) / static_cast<double>(after->first - before->first);
+        return before->second + share * (after->second - before->second);
     }
-}
+
+  private:
+    double from(const std::pair<const std::size_t, double>& known, std::size_t number) const {
+        return known.second +
+               usual_step_s_ * (static_cast<double>(number) - static_cast<double>(known.first));
+    }
+
+    std::map<std::size_t, double> by_number_;
+    double usual_step_s_;
+};
 
 double usual_step(const std::map<std::size_t, double>& by_number) {
     std::vector<double> steps;
@@ -136,6 +174,20 @@ double usual_step(const std::map<std::size_t, double>& by_number) {
         steps.push_back((std::next(at)->second - at->second) /
                         static_cast<double>(std::next(at)->first - at->first));
     return steps.empty() ? 0 : median_of(std::move(steps));
+}
+
+FrameClock clock_of(std::map<std::size_t, double> by_number) {
+    const double step_s = usual_step(by_number);
+    return {std::move(by_number), step_s > 0 ? step_s : kUsualPeriod_s};
+}
+
+/// From times by record to times of the scans with those numbers.
+void take_forward(Times& times, const std::vector<fs::path>& scans, const std::vector<OxtsFrame>& frames,
+                  const std::vector<double>& frames_s) {
+    std::map<std::size_t, double> by_number;
+    for (std::size_t i = 0; i < frames.size(); ++i) by_number[frames[i].number] = frames_s[i];
+    const FrameClock clock = clock_of(std::move(by_number));
+    for (const fs::path& scan : scans) times.forward_s[number_of(scan)] = clock.at(number_of(scan));
 }
 
 Times times_of(const DriveRequest& request, const std::vector<fs::path>& scans,
@@ -167,8 +219,10 @@ Times times_of(const DriveRequest& request, const std::vector<fs::path>& scans,
         if (!stamps.there()) {
             take_forward(times, scans, frames, frames_s);
         } else {
+            // The record of a frame is as much before or behind its scan as it is off the even frames.
+            const FrameClock clock = clock_of(times.forward_s);
             for (std::size_t i = 0; i < frames.size(); ++i)
-                times.records_s[i] += stamps.of(frames[i].number) - frames_s[i];
+                times.records_s[i] += clock.at(frames[i].number) - frames_s[i];
             times.from += "; the scans have theirs";
         }
     }
@@ -212,19 +266,17 @@ std::string set_turns(Drive& drive, const Times& times, const DriveRequest& requ
 
 }  // namespace
 
-bool is_kitti_raw(const fs::path& folder) { return fs::is_directory(folder / "velodyne_points" / "data"); }
+bool is_kitti_raw(const fs::path& folder) { return fs::is_directory(folder / "velodyne_points"); }
 
 Drive read_kitti_raw(const DriveRequest& request) {
     const fs::path& folder = request.folder;
-    const std::vector<fs::path> scans = files_in(folder / "velodyne_points/data", {".bin", ".txt"});
-    if (scans.empty())
-        throw InputError((folder / "velodyne_points/data").string() + ": no .bin or .txt scans");
-    if (!fs::is_directory(folder / "oxts/data"))
+    const std::vector<fs::path> scans = scans_of(folder);
+    if (!fs::is_directory(folder / "oxts"))
         throw InputError(folder.string() +
                          ": no oxts/data, so nothing says where the car was; it is part of the "
                          "same download as velodyne_points");
-    const std::vector<fs::path> files = files_in(folder / "oxts/data", {".txt"});
-    if (files.empty()) throw InputError((folder / "oxts/data").string() + ": no records");
+    const std::vector<fs::path> files = numbered_files_in(data_of(folder / "oxts"), {".txt"});
+    if (files.empty()) throw InputError(data_of(folder / "oxts").string() + ": no records");
     const Pose sensor_from_body = read_calibration(folder);
     const std::vector<OxtsFrame> frames = read_frames(request, files);
     const Times times = times_of(request, scans, frames, Stamps(folder / "oxts/timestamps.txt", files));
@@ -243,9 +295,12 @@ Drive read_kitti_raw(const DriveRequest& request) {
     const std::string turn = set_turns(drive, times, request, order);
     for (const DriveScan& scan : drive.scans)
         if (scan.sweep.end_s < given.begin_s() - 1 || scan.sweep.begin_s > given.end_s() + 1)
-            throw InputError(scan.path.string() + ": its time, " + format_number(scan.sweep.begin_s) +
-                             " s, is more than a second away from the records of OXTS (" +
-                             format_number(given.begin_s()) + " to " + format_number(given.end_s()) + " s)");
+            throw InputError(
+                scan.path.string() + ": its time, " + format_number(scan.sweep.begin_s) +
+                " s, is more than a second away from the records of OXTS (" + format_number(given.begin_s()) +
+                " to " + format_number(given.end_s()) +
+                " s). Are records or timestamps of another drive? Without timestamps records and "
+                "scans belong together by their numbers");
     place_scans(drive, SmoothPath(given));
     drive.frame = drive.scans.front().sweep.frame;
     drive.rate_hz = 1 / times.period_s;
@@ -257,6 +312,7 @@ Drive read_kitti_raw(const DriveRequest& request) {
     const OxtsRecord& first = frames.front().record;
     const auto origin = request.options.origin.value_or(
         DriveOptions::Geodetic{first.latitude_deg, first.longitude_deg, first.altitude_m});
+    drive.origin = origin;
     drive.facts.emplace_back("poses",
                              std::to_string(frames.size()) + " OXTS records, through calib_imu_to_velo.txt");
     drive.facts.emplace_back(

@@ -19,6 +19,16 @@ using Compensated = DriveOptions::Compensated;
 
 constexpr double kUsualPeriod_s = 0.1;
 
+/// poses.txt in the folder, or NN.txt in poses/ beside sequences/ as KITTI odometry has it for sequence NN;
+/// empty when there is neither.
+fs::path poses_of(const fs::path& folder) {
+    if (fs::exists(folder / "poses.txt")) return folder / "poses.txt";
+    const fs::path sequence = fs::absolute(folder / ".").lexically_normal().parent_path();
+    const fs::path odometry =
+        sequence.parent_path().parent_path() / "poses" / (sequence.filename().string() + ".txt");
+    return sequence.parent_path().filename() == "sequences" && fs::exists(odometry) ? odometry : fs::path();
+}
+
 bool is_our_run(const fs::path& folder) {
     const fs::path manifest = folder / "run.toml";
     if (!fs::exists(manifest)) return false;
@@ -91,19 +101,23 @@ Compensation compensation_for(const DriveRequest& request, const std::optional<C
 }  // namespace
 
 bool is_kitti_sequence(const fs::path& folder) {
-    return fs::is_directory(folder / "velodyne") && fs::exists(folder / "poses.txt");
+    return fs::is_directory(folder / "velodyne") && !poses_of(folder).empty();
 }
 
 Drive read_kitti_sequence(const DriveRequest& request) {
     const fs::path& folder = request.folder;
-    Trajectory poses = read_trajectory(folder / "poses.txt",
-                                       {.format = TrajectoryOptions::Format::kitti, .allow_gaps = true});
+    const fs::path poses_file = poses_of(folder);
+    TrajectoryOptions how{.format = TrajectoryOptions::Format::kitti, .allow_gaps = true};
+    if (fs::exists(folder / "times.txt")) how.times = folder / "times.txt";
+    if (fs::exists(folder / "calib.txt")) how.calibration = folder / "calib.txt";
+    Trajectory poses = read_trajectory(poses_file, how);
     const std::vector<fs::path> files = files_in(folder / "velodyne", {".bin"});
     if (files.empty()) throw InputError((folder / "velodyne").string() + ": no .bin scans");
     for (const fs::path& file : files)
         if (const std::size_t number = number_of(file); number >= poses.poses().size())
-            throw InputError(file.string() + ": scan " + std::to_string(number) +
-                             ", but poses.txt has only " + std::to_string(poses.poses().size()) + " poses");
+            throw InputError(file.string() + ": scan " + std::to_string(number) + ", but " +
+                             poses_file.filename().string() + " has only " +
+                             std::to_string(poses.poses().size()) + " poses");
 
     Drive drive;
     drive.kind = "KITTI sequence";
@@ -122,6 +136,7 @@ Drive read_kitti_sequence(const DriveRequest& request) {
         drive.scans.push_back({file, sweep_at(pose_s, {compensation.moment, period.seconds}, turn.order),
                                fs::exists(labels) ? labels : fs::path()});
     }
+    time_broken_scans(drive, turn, request);
     place_scans(drive, path);
     drive.frame = drive.scans.front().sweep.frame;
     drive.rate_hz = 1 / period.seconds;
@@ -138,7 +153,7 @@ Drive read_kitti_sequence(const DriveRequest& request) {
     say(!turn.order.by_firing, "turn",
         std::string(turn.order.clockwise ? "clockwise" : "counterclockwise") + " (" + turn.from + ")");
     drive.facts.emplace_back(
-        "poses", "poses.txt, of the sensor in the frame of " +
+        "poses", poses_file.filename().string() + ", of the sensor in the frame of " +
                      std::string(fs::exists(folder / "calib.txt") ? "its first scan (calib.txt: Tr)"
                                                                   : "the file (no calib.txt)"));
     return drive;

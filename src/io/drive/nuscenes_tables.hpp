@@ -1,11 +1,13 @@
 #pragma once
 
+#include "core/cancel.hpp"
 #include "model/trajectory.hpp"
 
 #include <filesystem>
 #include <functional>
 #include <istream>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,12 +27,17 @@ struct NuscenesScene {
     Vec3d lever_arm_m{0, 0, 0};       ///< of the sensor on the car
 };
 
-/// How a table is opened; the fuzzer has its own way. Throws IoError.
+/// How a table is opened; the fuzzer has its own way. Returns nothing when it is not there. Throws IoError.
 using OpenTable = std::function<std::unique_ptr<std::istream>(const std::string& table)>;
+/// The usual way: FOLDER/TABLE.json.
+OpenTable tables_in_folder(const std::filesystem::path& folder);
 
 /// The scenes of the tables with their sweeps of one sensor channel, e.g. "LIDAR_TOP". Scans whose scene
-/// `wanted` refuses are left out early. Throws InputError naming table, row and field.
+/// `wanted` refuses are left out early. Excerpts may lack sensor.json, then the names of the files say which
+/// channel they are of, and scene.json or sample.json, then all sweeps are one scene without a name. Throws
+/// InputError naming table, row and field.
 std::vector<NuscenesScene> read_nuscenes_tables(const OpenTable& open, const std::string& channel,
-                                                const std::function<bool(const std::string& scene)>& wanted);
+                                                const std::function<bool(const std::string& scene)>& wanted,
+                                                const CancelToken& cancel = CancelToken());
 
 }  // namespace citysplat::io

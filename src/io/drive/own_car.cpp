@@ -21,10 +21,17 @@ constexpr double kHalfLength_m = 4, kHalfWidth_m = 1.3;
 constexpr double kAboveRoad_m = 0.4;
 constexpr double kAboveSensor_m = 0.3;
 
-/// A scan in the frame of the sensor at the time of each point, and the way of the sensor in that frame.
+/// Along and across the way of the car, horizontally in the frame of the sensor.
+struct CarAxes {
+    Vec3d forward{0, 0, 0};  ///< length 1
+    double along(Vec3d p) const { return p.x * forward.x + p.y * forward.y; }
+    double across(Vec3d p) const { return p.y * forward.x - p.x * forward.y; }
+};
+
+/// What a scan shows around the sensor.
 struct SensorView {
-    std::vector<Vec3d> points;
-    Vec3d forward;  ///< metres a turn
+    std::vector<std::uint32_t> cells;  ///< that hold a point, ascending, each once
+    std::vector<double> lane_m;        ///< heights of points before and behind the car, in its lane
 };
 
 /// Scans at least some way apart, evenly chosen along it.
@@ -47,7 +54,34 @@ std::vector<const DriveScan*> scans_along_way(const Drive& drive) {
     return chosen;
 }
 
-SensorView view_of(const DriveScan& scan, const OpenScan& open) {
+/// Nothing when the sensor does not move along its own horizon.
+std::optional<CarAxes> axes_of(const std::vector<const DriveScan*>& scans) {
+    Vec3d sum{0, 0, 0};
+    for (const DriveScan* scan : scans) {
+        const SweepClock clock(scan->sweep, scan->path.string());
+        const Pose begin = clock.world_from_sensor(scan->sweep.begin_s),
+                   end = clock.world_from_sensor(scan->sweep.end_s);
+        sum = sum + rotate(conjugate(begin.rotation), end.translation - begin.translation);
+    }
+    const double flat = std::sqrt(sum.x * sum.x + sum.y * sum.y);
+    if (flat < kBetweenScans_m || std::fabs(sum.z) > 0.3 * flat) return std::nullopt;
+    return CarAxes{{sum.x / flat, sum.y / flat, 0}};
+}
+
+bool in_lane(Vec3d p, const CarAxes& axes) {
+    constexpr double kLeastAlong_m = 4, kMostAlong_m = 10, kBelowSensor_m = 0.5;
+    const double along = std::fabs(axes.along(p));
+    return along >= kLeastAlong_m && along <= kMostAlong_m && std::fabs(axes.across(p)) <= kHalfWidth_m &&
+           p.z < -kBelowSensor_m;
+}
+
+void sort_once(std::vector<std::uint32_t>& cells) {
+    std::sort(cells.begin(), cells.end());
+    cells.erase(std::unique(cells.begin(), cells.end()), cells.end());
+}
+
+SensorView view_of(const DriveScan& scan, const CarAxes& axes, const OpenScan& open,
+                   const CancelToken& cancel) {
     ReadOptions options;
     options.sweep = scan.sweep;
     options.mask.max_range_m = 2 * SensorCell::kReach_m;
@@ -56,46 +90,25 @@ SensorView view_of(const DriveScan& scan, const OpenScan& open) {
     SensorView view;
     PointBatch batch;
     for (std::size_t block = 0; block < file->block_count(); ++block) {
+        cancel.check();
         file->read_block(block, batch);
         for (std::size_t i = 0; i < batch.size(); ++i) {
             const Pose pose = clock.world_from_sensor(batch.gps_time[i]);
-            view.points.push_back(rotate(conjugate(pose.rotation),
-                                         Vec3d{batch.x[i], batch.y[i], batch.z[i]} - pose.translation));
+            const Vec3d p = rotate(conjugate(pose.rotation),
+                                   Vec3d{batch.x[i], batch.y[i], batch.z[i]} - pose.translation);
+            if (const auto cell = SensorCell::of(p)) view.cells.push_back(*cell);
+            if (in_lane(p, axes)) view.lane_m.push_back(p.z);
         }
+        sort_once(view.cells);
     }
-    const Pose begin = clock.world_from_sensor(scan.sweep.begin_s),
-               end = clock.world_from_sensor(scan.sweep.end_s);
-    view.forward = rotate(conjugate(begin.rotation), end.translation - begin.translation);
     return view;
 }
 
-/// Along and across the way of the car, horizontally in the frame of the sensor.
-struct CarAxes {
-    Vec3d forward{0, 0, 0};  ///< length 1
-    double along(Vec3d p) const { return p.x * forward.x + p.y * forward.y; }
-    double across(Vec3d p) const { return p.y * forward.x - p.x * forward.y; }
-};
-
-/// Nothing when the sensor does not move along its own horizon.
-std::optional<CarAxes> axes_of(const std::vector<SensorView>& views) {
-    Vec3d sum{0, 0, 0};
-    for (const SensorView& view : views) sum = sum + view.forward;
-    const double flat = std::sqrt(sum.x * sum.x + sum.y * sum.y);
-    if (flat < kBetweenScans_m || std::fabs(sum.z) > 0.3 * flat) return std::nullopt;
-    return CarAxes{{sum.x / flat, sum.y / flat, 0}};
-}
-
-/// Height of the road in the frame of the sensor: of the points ahead and behind, near the way.
-std::optional<double> road_height(const std::vector<SensorView>& views, const CarAxes& axes) {
-    constexpr double kLeastAlong_m = 4, kMostAlong_m = 10, kBelowSensor_m = 0.5;
+/// Height of the road in the frame of the sensor. Nothing when too little of it is seen.
+std::optional<double> road_height(const std::vector<SensorView>& views) {
     std::vector<double> heights;
     for (const SensorView& view : views)
-        for (const Vec3d& p : view.points) {
-            const double along = std::fabs(axes.along(p));
-            if (along >= kLeastAlong_m && along <= kMostAlong_m &&
-                std::fabs(axes.across(p)) <= kHalfWidth_m && p.z < -kBelowSensor_m)
-                heights.push_back(p.z);
-        }
+        heights.insert(heights.end(), view.lane_m.begin(), view.lane_m.end());
     constexpr std::size_t kFewestPoints = 100;
     if (heights.size() < kFewestPoints) return std::nullopt;
     return median_of(std::move(heights));
@@ -110,8 +123,7 @@ std::vector<std::uint32_t> with_neighbours(const std::vector<std::uint32_t>& cel
             if (const auto other = SensorCell::of(SensorCell::centre(cell) + SensorCell::kSize_m * step))
                 all.push_back(*other);
         }
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
+    sort_once(all);
     return all;
 }
 
@@ -121,8 +133,11 @@ void SensorOccupancy::add_scan(std::span<const Vec3d> in_sensor) {
     std::vector<std::uint32_t> cells;
     for (const Vec3d& p : in_sensor)
         if (const auto cell = SensorCell::of(p)) cells.push_back(*cell);
-    std::sort(cells.begin(), cells.end());
-    cells.erase(std::unique(cells.begin(), cells.end()), cells.end());
+    sort_once(cells);
+    add_cells(cells);
+}
+
+void SensorOccupancy::add_cells(std::span<const std::uint32_t> cells) {
     for (const std::uint32_t cell : cells) ++scans_of_[cell];
     ++scans_;
 }
@@ -135,16 +150,17 @@ std::vector<std::uint32_t> SensorOccupancy::cells(double least_share) const {
     return result;
 }
 
-std::vector<std::uint32_t> find_own_car(const Drive& drive, const OpenScan& open) {
+std::vector<std::uint32_t> find_own_car(const Drive& drive, const OpenScan& open, const CancelToken& cancel) {
     const std::vector<const DriveScan*> scans = scans_along_way(drive);
     if (scans.size() < kFewestScans) return {};
+    const auto axes = axes_of(scans);
+    if (!axes) return {};
     std::vector<SensorView> views(scans.size());
-    parallel_for(scans.size(), [&](std::size_t i) { views[i] = view_of(*scans[i], open); });
-    const auto axes = axes_of(views);
-    const auto road_m = axes ? road_height(views, *axes) : std::nullopt;
+    parallel_for(scans.size(), [&](std::size_t i) { views[i] = view_of(*scans[i], *axes, open, cancel); });
+    const auto road_m = road_height(views);
     if (!road_m) return {};
     SensorOccupancy occupancy;
-    for (const SensorView& view : views) occupancy.add_scan(view.points);
+    for (const SensorView& view : views) occupancy.add_cells(view.cells);
     const auto in_space_of_car = [&](std::uint32_t cell) {
         const Vec3d p = SensorCell::centre(cell);
         return std::fabs(axes->along(p)) <= kHalfLength_m && std::fabs(axes->across(p)) <= kHalfWidth_m &&

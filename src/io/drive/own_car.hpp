@@ -16,6 +16,8 @@ class SensorOccupancy {
   public:
     /// The points of one scan, each in the frame of the sensor at its own time.
     void add_scan(std::span<const Vec3d> in_sensor);
+    /// The cells that the points of one scan are in, each once.
+    void add_cells(std::span<const std::uint32_t> cells);
 
     std::size_t scans() const { return scans_; }
     /// Cells that were occupied in at least this share of the scans, ascending.
@@ -32,6 +34,8 @@ class SensorOccupancy {
 /// itself drives through a moment earlier or later. Nothing that stands still can stay there, be it a wall
 /// beside the street or the road; a car that stands adds nothing, because scans are taken at least 20 cm of
 /// way apart. Looks at up to 40 scans of the whole drive, whichever of them are going to be read.
-std::vector<std::uint32_t> find_own_car(const Drive& drive, const OpenScan& open);
+/// Memory: the cells of these scans and the points of the lane before and behind the car.
+std::vector<std::uint32_t> find_own_car(const Drive& drive, const OpenScan& open,
+                                        const CancelToken& cancel = CancelToken());
 
 }  // namespace citysplat::io

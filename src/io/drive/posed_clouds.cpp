@@ -30,6 +30,7 @@ struct CloudLook {
 };
 
 CloudLook look_at(const fs::path& file, const DriveRequest& request, const SmoothPath& path) {
+    request.cancel.check();
     const auto cloud = request.open(file);
     if (cloud->info().points > kMostPoints)
         throw InputError(file.string() + ": " + format_count(cloud->info().points) +

@@ -4,6 +4,7 @@
 #include "io/drive/sweep_clock.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace citysplat::io {
@@ -37,6 +38,7 @@ SensorTurn measure_turn(const std::vector<std::filesystem::path>& scans, std::si
     SensorTurn turn;
     std::set<std::size_t> beams;
     for (const std::size_t scan : {best, std::size_t{0}, scans.size() - 1}) {
+        request.cancel.check();
         RawScan raw = read_raw(*request.open(scans[scan]));
         const ScanOrder order = order_of(raw.points);
         if (!order.by_firing) continue;
@@ -79,6 +81,26 @@ Sweep sweep_at(double pose_s, const SweepTiming& timing, const ScanOrder& order)
     sweep.in_order = order.by_firing;
     sweep.elevations_rad = order.elevations_rad;
     return sweep;
+}
+
+void time_broken_scans(Drive& drive, const SensorTurn& turn, const DriveRequest& request) {
+    // The turns of a sensor differ by a firing or two.
+    constexpr double kMostOff = 0.02;
+    const std::size_t beams = turn.order.elevations_rad.size();
+    if (beams == 0) return;
+    std::size_t broken = 0;
+    for (DriveScan& scan : drive.scans) {
+        request.cancel.check();
+        const std::uint64_t records = request.open(scan.path)->info().points;
+        const double columns = static_cast<double>(records) / static_cast<double>(beams);
+        if (records % beams == 0 && std::fabs(columns - turn.columns) <= kMostOff * turn.columns) continue;
+        scan.sweep.elevations_rad.clear();
+        scan.sweep.in_order = false;
+        ++broken;
+    }
+    if (broken > 0)
+        drive.facts.emplace_back(
+            "firings", std::to_string(broken) + " scans lack some; their times follow from the directions");
 }
 
 std::optional<Compensated> compensation_of(const SensorTurn& turn, double pose_s, double period_s,

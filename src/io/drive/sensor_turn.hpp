@@ -33,6 +33,10 @@ struct SweepTiming {
 };
 Sweep sweep_at(double pose_s, const SweepTiming& timing, const ScanOrder& order);
 
+/// Scans that lack firings, as after a lost packet, have no times by record: their times become those of the
+/// directions. Says how many in the facts. Does nothing where the records are not all firings.
+void time_broken_scans(Drive& drive, const SensorTurn& turn, const DriveRequest& request);
+
 /// To which moment a scan was compensated, by its records without a return: they lie where the sensor was
 /// when it fired. Nothing when there are none or the car hardly moved.
 std::optional<DriveOptions::Compensated> compensation_of(const SensorTurn& turn, double pose_s,

@@ -59,6 +59,19 @@ double SweepClock::time_of_record(std::uint64_t record, std::uint64_t records) c
     return std::min(end_s_, time_at((static_cast<double>(record / beams_) + 0.5) / columns));
 }
 
+bool SweepClock::passes(Vec3d world, double distance_m) const {
+    const auto poses = path_.poses();
+    if (poses.size() == 1) return length(world - poses[0].world_from_body.translation) < distance_m;
+    for (std::size_t i = 1; i < poses.size(); ++i) {
+        const Vec3d from = poses[i - 1].world_from_body.translation,
+                    way = poses[i].world_from_body.translation - from, to_place = world - from;
+        const double way_2 = dot(way, way);
+        const double share = way_2 > 0 ? std::clamp(dot(to_place, way) / way_2, 0.0, 1.0) : 0;
+        if (length(to_place - share * way) < distance_m) return true;
+    }
+    return false;
+}
+
 double SweepClock::azimuth_at(double time_s) const {
     const double turn = end_s_ > begin_s_ ? (time_s - begin_s_) / (end_s_ - begin_s_) : 0;
     return start_azimuth_rad_ + (clockwise_ ? -turn : turn) * 2 * exact::kPi;

@@ -27,6 +27,8 @@ class SweepClock {
     double time_of_fixed(Vec3d in_reference, double in_file) const;
     /// Of record i of n, when the file has one for every firing.
     double time_of_record(std::uint64_t record, std::uint64_t records) const;
+    /// Was the sensor within this distance of a place at any time of its poses?
+    bool passes(Vec3d world, double distance_m) const;
     /// Where the sensor looks at a time, in its own frame.
     double azimuth_at(double time_s) const;
 

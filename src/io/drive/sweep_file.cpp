@@ -72,6 +72,8 @@ class SweepFile final : public PointFile {
 
     void read_block(std::size_t index, PointBatch& out) const override {
         scan_->read_block(index, out);
+        // The direction of a record without a return is that of nothing, and so is its time.
+        const bool by_direction = frame_ == Sweep::Frame::fixed && out.gps_time.empty() && !knows_beams(out);
         set_times(index, out);
         const bool sensor_known = !out.sensor.empty();
         if (!sensor_known) out.sensor.resize(out.size());
@@ -86,7 +88,7 @@ class SweepFile final : public PointFile {
             const Vec3d in_sensor = frame_ == Sweep::Frame::moving ? given : into(pose, world);
             out.x[i] = world.x, out.y[i] = world.y, out.z[i] = world.z;
             if (!sensor_known) out.sensor[i] = pose.translation;
-            if (length(in_sensor) < kNoReturn_m) {
+            if (by_direction ? clock_.passes(world, kNoReturn_m) : length(in_sensor) < kNoReturn_m) {
                 removal.without_return(i);
                 if (!met_nothing.empty()) met_nothing[i] = 1;
             } else {

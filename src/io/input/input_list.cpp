@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <glob.h>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 namespace citysplat {
 
@@ -26,9 +28,22 @@ bool is_point_file(const fs::path& path) {
     return std::find(kNames.begin(), kNames.end(), lower_case(path.extension().string())) != kNames.end();
 }
 
+/// A drive, and its scans by the names of their files: looking for each of n scans must not take n steps.
+struct KnownDrive {
+    std::shared_ptr<const io::Drive> drive;
+    std::unordered_multimap<std::string, const io::DriveScan*> by_name;
+
+    const io::DriveScan* find(const fs::path& file) const {
+        const auto [begin, end] = by_name.equal_range(file.filename().string());
+        const auto found = std::find_if(
+            begin, end, [&](const auto& scan) { return fs::equivalent(scan.second->path, file); });
+        return found == end ? nullptr : found->second;
+    }
+};
+
 class Expander {
   public:
-    explicit Expander(const io::DriveOptions& drives) : options_(drives) {}
+    Expander(const io::DriveOptions& drives, const CancelToken& cancel) : options_(drives), cancel_(cancel) {}
 
     void add(const std::string& argument, const fs::path& base, int depth) {
         if (argument.starts_with('@')) return add_list(resolve(argument.substr(1), base), depth);
@@ -38,7 +53,8 @@ class Expander {
         if (fs::is_directory(status)) return add_folder(path);
         if (fs::exists(status)) return add_file(path);
         if (argument.find_first_of("*?[") != std::string::npos) return add_pattern(path);
-        throw IoError("cannot open " + path.string() + ": No such file or directory");
+        throw IoError("cannot open " + path.string() + ": " +
+                      (error ? error.message() : "No such file or directory"));
     }
 
     std::vector<InputSource> take() {
@@ -91,43 +107,113 @@ class Expander {
 
     void add_folder(const fs::path& folder) {
         if (io::is_drive(folder, options_)) return add_drive(folder);
+        // A folder inside of a drive: those of its scans that are below it.
+        if (const auto around = drive_around(folder / "scan"); around && add_scans_below(folder, *around))
+            return;
         const std::size_t before = found_.size();
+        io::DriveOptions without_clouds = options_;  // clouds with poses are found by their clouds
+        without_clouds.use_poses_tum = false;
+        std::vector<fs::path> drives;
         for (auto at = fs::recursive_directory_iterator(folder); at != fs::recursive_directory_iterator();
              ++at) {
+            cancel_.check();
             const bool hidden = at->path().filename().string().starts_with('.');
-            if (hidden && at->is_directory()) at.disable_recursion_pending();
-            if (!hidden && at->is_regular_file() && is_point_file(at->path())) insert({at->path()});
+            if (at->is_directory()) {
+                const bool drive = !hidden && io::is_drive(at->path(), without_clouds);
+                if (drive) drives.push_back(at->path());
+                if (hidden || drive) at.disable_recursion_pending();
+            }
+            if (!hidden && at->is_regular_file() && is_point_file(at->path())) add_file(at->path());
         }
+        // What simulate wrote beside the clouds that it was made from is not meant.
         if (found_.size() == before)
-            throw InputError(
-                folder.string() +
-                ": no point files in this folder (.las, .laz, .ply, .pcd, .xyz, .pts, .asc), and it is not a "
-                "drive of KITTI or nuScenes (docs/inputs.md)");
+            std::for_each(drives.begin(), drives.end(), [&](const auto& d) { add_drive(d); });
+        if (found_.size() == before) throw InputError(nothing_in(folder));
+    }
+
+    static std::string nothing_in(const fs::path& folder) {
+        const std::string missing = io::missing_for_drive(folder);
+        return folder.string() +
+               ": no point files in this folder (.las, .laz, .ply, .pcd, .xyz, .pts, .asc), and it is not a "
+               "drive of KITTI or nuScenes" +
+               (missing.empty() ? "" : ": " + missing) + " (docs/inputs.md)";
+    }
+
+    bool add_scans_below(const fs::path& folder, const fs::path& drive_folder) {
+        const KnownDrive& known = drive_at(drive_folder);
+        const std::string below = fs::canonical(folder).string() + "/";
+        bool any = false;
+        for (const io::DriveScan& scan : known.drive->scans) {
+            if (!fs::canonical(scan.path).string().starts_with(below)) continue;
+            insert({scan.path, scan.labels, known.drive, &scan});
+            any = true;
+        }
+        return any;
     }
 
     /// A file that was named: as a scan, when it is one of a drive.
     void add_file(const fs::path& path) {
-        const auto folder = io::drive_folder_of(path, options_);
+        const auto folder = drive_around(path);
         if (!folder) return insert({path});
-        const auto drive = drive_at(*folder);
-        if (const io::DriveScan* scan = drive->find(path)) return insert({path, scan->labels, drive, scan});
+        const KnownDrive& known = drive_at(*folder);
+        if (const io::DriveScan* scan = known.find(path))
+            return insert({path, scan->labels, known.drive, scan});
+        if (lower_case(path.extension().string()) == ".bin")
+            throw InputError(path.string() + ": not one of the " + std::to_string(known.drive->scans.size()) +
+                             " scans of the drive in " + folder->string() +
+                             "; --no-drive reads the file as it is, --scene chooses a scene of nuScenes");
         insert({path});
     }
 
     void add_drive(const fs::path& folder) {
-        const auto drive = drive_at(folder);
-        for (const io::DriveScan& scan : drive->scans) insert({scan.path, scan.labels, drive, &scan});
+        const KnownDrive& known = drive_at(folder);
+        for (const io::DriveScan& scan : known.drive->scans)
+            insert({scan.path, scan.labels, known.drive, &scan});
     }
 
-    std::shared_ptr<const io::Drive> drive_at(const fs::path& folder) {
-        auto& drive = drives_[fs::canonical(folder).string()];
-        if (!drive)
-            drive = std::make_shared<const io::Drive>(io::read_drive(folder, options_, open_scan_of_drive));
-        return drive;
+    /// The drive that a file would belong to; looked for once a folder.
+    std::optional<fs::path> drive_around(const fs::path& file) {
+        const fs::path folder = fs::absolute(file).lexically_normal().parent_path();
+        const auto [at, is_new] = around_.try_emplace(folder.string());
+        if (is_new) at->second = io::drive_folder_of(file, options_);
+        return at->second;
+    }
+
+    const KnownDrive& drive_at(const fs::path& folder) {
+        KnownDrive& known = drives_[fs::canonical(folder).string()];
+        if (known.drive) return known;
+        known.drive =
+            std::make_shared<const io::Drive>(io::read_drive(folder, options_, open_scan_of_drive, cancel_));
+        for (const io::DriveScan& scan : known.drive->scans)
+            known.by_name.emplace(scan.path.filename().string(), &scan);
+        refuse_other_origin(*known.drive);
+        return known;
+    }
+
+    /// Each KITTI raw drive begins at 0, 0, 0 unless it is told otherwise: two would lie on each other.
+    void refuse_other_origin(const io::Drive& drive) {
+        if (!drive.origin || options_.origin) return;
+        if (first_of_raw_.empty()) {
+            first_of_raw_ = drive.folder;
+            first_origin_ = *drive.origin;
+            return;
+        }
+        char text[128];
+        std::snprintf(text, sizeof text, "--origin %.9f %.9f %.3f", first_origin_.latitude_deg,
+                      first_origin_.longitude_deg, first_origin_.altitude_m);
+        throw UsageError(
+            drive.folder.string() + " and " + first_of_raw_.string() +
+            ": two drives of KITTI raw need one origin, or they would lie on each other. Say which, "
+            "e.g. that of the first: " +
+            text);
     }
 
     const io::DriveOptions& options_;
-    std::map<std::string, std::shared_ptr<const io::Drive>> drives_;  ///< by canonical path
+    const CancelToken& cancel_;
+    std::map<std::string, KnownDrive> drives_;                         ///< by canonical path
+    std::unordered_map<std::string, std::optional<fs::path>> around_;  ///< drives by folder of files
+    fs::path first_of_raw_;                                            ///< the drive that first_origin_ is of
+    io::DriveOptions::Geodetic first_origin_{};
     std::map<std::string, InputSource> found_;  ///< by canonical path: sorted, each once
 };
 
@@ -168,8 +254,8 @@ std::unique_ptr<PointFile> InputSource::open(const ReadOptions& options) const {
 }
 
 std::vector<InputSource> expand_inputs(std::span<const std::string> arguments, const fs::path& labels,
-                                       const io::DriveOptions& drives) {
-    Expander expander(drives);
+                                       const io::DriveOptions& drives, const CancelToken& cancel) {
+    Expander expander(drives, cancel);
     for (const auto& argument : arguments) expander.add(argument, {}, 0);
     std::vector<InputSource> sources = expander.take();
     if (!labels.empty()) attach_labels(sources, labels);

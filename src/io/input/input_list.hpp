@@ -36,11 +36,13 @@ struct InputSource {
 ///   @list             one of these per line, relative to the list; '#' comments
 /// Sorted by path, each file once. `labels`, if not empty, is a folder with one label file per cloud, named
 /// like the cloud (docs/inputs.md), or the label file of the only cloud. A file that is a scan of a drive is
-/// read as one, unless `drives.recognise` is false. Throws UsageError or InputError when an argument gives
-/// nothing.
+/// read as one, unless `drives.recognise` is false; so are the scans below a folder that is inside of a
+/// drive, and the drives below one that holds no point files of other kinds. Throws UsageError or InputError
+/// when an argument gives nothing, or drives give no common origin.
 std::vector<InputSource> expand_inputs(std::span<const std::string> arguments,
                                        const std::filesystem::path& labels = {},
-                                       const io::DriveOptions& drives = {});
+                                       const io::DriveOptions& drives = {},
+                                       const CancelToken& cancel = CancelToken());
 
 /// The drives among the sources, each once.
 std::vector<std::shared_ptr<const io::Drive>> drives_of(std::span<const InputSource> sources);

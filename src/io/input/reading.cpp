@@ -5,6 +5,7 @@
 #include "io/input/adjusted_file.hpp"
 #include "io/input/open_point_file.hpp"
 #include "io/input/sweep_words.hpp"
+#include "io/input/tracked_file.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -80,15 +81,23 @@ void put_adjustment(json& j, const Adjustment& adjustment) {
     j["adjusted"] = std::move(words);
 }
 
+void check_unchanged(const json& words, const char* key, const std::filesystem::path& file,
+                     const Hash128& hash) {
+    if (words.value(key, hash.hex()) != hash.hex())
+        throw BusyError(file.string() + " changed while it was read; run the same command again");
+}
+
 std::shared_ptr<const Adjustment> adjustment_from(const json& words, const TrajectoryOptions& how) {
     auto adjustment = read_adjustment(get_path(words, "given"), how, get_path(words, "file"));
-    const auto check = [&](const char* key, const std::filesystem::path& file, const Hash128& hash) {
-        if (words.value(key, hash.hex()) != hash.hex())
-            throw BusyError(file.string() + " changed while it was read; run the same command again");
-    };
-    check("file_hash", adjustment->adjusted_file, adjustment->adjusted_hash);
-    check("given_hash", adjustment->given_file, adjustment->given_hash);
+    check_unchanged(words, "file_hash", adjustment->adjusted_file, adjustment->adjusted_hash);
+    check_unchanged(words, "given_hash", adjustment->given_file, adjustment->given_hash);
     return adjustment;
+}
+
+std::shared_ptr<const TrackedBoxes> tracked_from(const json& words) {
+    auto tracked = read_tracked_boxes(get_path(words, "file"));
+    check_unchanged(words, "file_hash", tracked->file, tracked->hash);
+    return tracked;
 }
 
 std::string dumped(const json& j) {
@@ -186,12 +195,21 @@ std::string reading_of(const InputSource& source, const ReadOptions& options,
     return j.empty() ? std::string() : dumped(j);
 }
 
+std::string with_tracks(const std::string& reading, const TrackedBoxes& tracked) {
+    return understood(reading, [&](json j) {
+        j["tracks"] = json::object();
+        put_file(j["tracks"], "file", tracked.file, tracked.hash);
+        return dumped(j);
+    });
+}
+
 std::string refreshed_reading(const std::string& reading) {
     return understood(reading, [&](json j) {
-        if (get_path(j, "labels").empty() && !j.contains("adjusted")) return reading;
+        if (get_path(j, "labels").empty() && !j.contains("adjusted") && !j.contains("tracks")) return reading;
         refresh_file(j, "labels");
         if (j.contains("adjusted"))
             for (const char* key : {"file", "given"}) refresh_file(j["adjusted"], key);
+        if (j.contains("tracks")) refresh_file(j["tracks"], "file");
         return dumped(j);
     });
 }
@@ -210,28 +228,44 @@ TrajectoryOptions trajectory_options_from(const std::string& reading) {
 }
 
 struct ReadingOpener::Memory {
+    /// What was read last, and the words that asked for it.
+    template <class T>
+    struct Last {
+        std::string words;
+        std::shared_ptr<const T> value;
+
+        template <class Read>
+        std::shared_ptr<const T> get(const std::string& wanted, const Read& read) {
+            if (!value || words != wanted) {
+                value = read();
+                words = wanted;
+            }
+            return value;
+        }
+    };
     std::mutex mutex;
-    std::string words;  ///< of the adjustment that was read last
-    std::shared_ptr<const Adjustment> adjustment;
+    Last<Adjustment> adjustment;
+    Last<TrackedBoxes> tracked;
 };
 
 ReadingOpener::ReadingOpener() : memory_(std::make_shared<Memory>()) {}
 
 std::unique_ptr<PointFile> ReadingOpener::operator()(const std::filesystem::path& path,
                                                      const std::string& reading) const {
+    std::shared_ptr<const TrackedBoxes> tracked;
     const ReadOptions options = understood(reading, [&](const json& j) {
         ReadOptions o = to_read_options(j);
-        if (!j.contains("adjusted")) return o;
-        const std::string words = j["adjusted"].dump() + j.value("trajectory", json::object()).dump();
         const std::lock_guard lock(memory_->mutex);
-        if (memory_->words != words) {
-            memory_->adjustment = adjustment_from(j["adjusted"], to_trajectory_options(j));
-            memory_->words = words;
-        }
-        o.adjustment = memory_->adjustment;
+        if (j.contains("adjusted"))
+            o.adjustment = memory_->adjustment.get(
+                j["adjusted"].dump() + j.value("trajectory", json::object()).dump(),
+                [&] { return adjustment_from(j["adjusted"], to_trajectory_options(j)); });
+        if (j.contains("tracks"))
+            tracked = memory_->tracked.get(j["tracks"].dump(), [&] { return tracked_from(j["tracks"]); });
         return o;
     });
-    return open_point_file(path, options);
+    auto file = open_point_file(path, options);
+    return tracked ? without_tracked(std::move(file), std::move(tracked), path.string()) : std::move(file);
 }
 
 Trajectory trajectory_by_reading(const std::filesystem::path& path, const std::string& reading) {

@@ -97,6 +97,15 @@ std::size_t bytes_of(Scalar type) {
     return bytes;
 }
 
+double value_at(const std::byte* at, Scalar type, bool big_endian) {
+    double value = 0;
+    with_type(type, [&](auto v) {
+        using T = decltype(v);
+        value = static_cast<double>(big_endian ? load_be<T>(at) : load_le<T>(at));
+    });
+    return value;
+}
+
 TableDecoder::TableDecoder(std::vector<Column> columns, std::string file_name, const ReadOptions& options,
                            TableConvention convention)
     : columns_(std::move(columns)),

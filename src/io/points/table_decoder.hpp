@@ -18,6 +18,8 @@ namespace citysplat::io {
 
 enum class Scalar : std::uint8_t { i8, u8, i16, u16, i32, u32, i64, u64, f32, f64 };
 std::size_t bytes_of(Scalar type);
+/// One value in the bytes of a file. Requires bytes_of(type) bytes.
+double value_at(const std::byte* at, Scalar type, bool big_endian);
 
 struct Column {
     std::string name;

@@ -60,12 +60,13 @@ struct LasPoint {
     std::int16_t scan_angle = 0;  ///< in steps of 0.006°
     bool withheld = false;
     double gps_time = 0;
+    std::uint8_t return_number = 1, number_of_returns = 1;  ///< of the pulse; up to 15
 };
 inline constexpr std::size_t kLasPointBytes = 30;
 inline void put_las_point(std::byte*& at, const LasPoint& p) {
     put(at, p.place);
     put(at, p.intensity);
-    put<std::uint8_t>(at, 0x11);  // return 1 of 1
+    put(at, static_cast<std::uint8_t>(p.return_number | p.number_of_returns << 4));
     put<std::uint8_t>(at, p.withheld ? 4 : 0);
     put(at, static_cast<std::uint8_t>(p.label < 256 ? p.label : 0));
     put<std::uint8_t>(at, 0);

@@ -41,7 +41,8 @@ struct PlySplats {
         FieldOf{"point_count", "", "", [](const WorldSplat& s) { return s.splat.point_count; }},
         FieldOf{"acquired_range_m", "m", "", [](const WorldSplat& s) { return s.splat.range; }},
         FieldOf{"acquired_incidence", "", "", [](const WorldSplat& s) { return s.splat.incidence; }},
-        FieldOf{"frame", "", "", [](const WorldSplat& s) { return s.splat.frame; }});
+        FieldOf{"instance", "", "object of the payload; 0: none",
+                [](const WorldSplat& s) { return s.splat.instance; }});
     static constexpr std::size_t kBytes = kFields.kBytes;
 
     static std::string header(const ExportLayout&, const CloudSummary& summary) {

@@ -32,6 +32,8 @@ ScenarioSensor read_sensor(Section& s, const std::filesystem::path& directory, s
     const bool is_file = sensor.ends_with(".toml");
     result.run.sensor = Sensor::load(is_file ? (directory / sensor).string() : sensor);
     if (s.has("model")) result.run.sensor.model = directory / s.text("model");
+    result.run.sensor.intensity_noise = s.flag("intensity_noise", result.run.sensor.intensity_noise);
+    if (s.has("returns")) result.run.sensor.beam.set_returns(s.text("returns"), s.where());
     result.name = s.text("name", result.run.sensor.id);
     if (result.name.empty() || result.name.find('/') != std::string::npos || result.name[0] == '.')
         s.fail("name", "is a directory below the output and may not contain '/' nor begin with '.'");
@@ -60,22 +62,39 @@ Scenario Scenario::load(const std::filesystem::path& path) {
     Section root(table, path.string());
     const auto directory = path.parent_path();
     Scenario scenario;
-    scenario.trajectory = directory / root.text("trajectory");
+    if (root.has("trajectory")) scenario.trajectory = directory / root.text("trajectory");
     const std::uint64_t seed = root.whole("seed", 0, std::uint64_t{1} << 53, 1.0);
     Schedule schedule;
     schedule.from_s = root.number("from_s", ranges::kTime_s, schedule.from_s);
     schedule.to_s = root.number("to_s", ranges::kTime_s, schedule.to_s);
+    scenario.classes = root.text("classes", "");
+    if (scenario.classes.ends_with(".toml")) scenario.classes = (directory / scenario.classes).string();
     std::set<std::string> names;
-    for (Section& section : root.sections("sensor")) {
+    const auto add = [&](Section& section, std::uint32_t vehicle, const std::string& folder) {
         ScenarioSensor sensor = read_sensor(section, directory, seed, scenario.sensors.size());
+        sensor.name = folder + sensor.name;
+        sensor.vehicle = vehicle;
         sensor.schedule.from_s = schedule.from_s;
         sensor.schedule.to_s = schedule.to_s;
         if (!names.insert(sensor.name).second)
             throw ConfigError(path.string() + ": two sensors are named \"" + sensor.name + "\"");
         scenario.sensors.push_back(std::move(sensor));
+    };
+    for (Section& section : root.sections("sensor")) add(section, kNoVehicle, "");
+    if (!scenario.sensors.empty() && scenario.trajectory.empty())
+        root.fail("trajectory", "is missing: a [[sensor]] that is on no [[vehicle]] needs it");
+    for (Section& section : root.sections("vehicle")) {
+        const auto number = static_cast<std::uint32_t>(scenario.things.vehicles.size());
+        scenario.things.vehicles.push_back(read_vehicle(section, directory));
+        for (Section& sensor : section.sections("sensor"))
+            add(sensor, number, scenario.things.vehicles.back().name + "/");
+        section.finish();
     }
+    read_things(root, directory, scenario.things);
+    scenario.things.seed = seed;
     root.finish();
     if (scenario.sensors.empty()) throw ConfigError(path.string() + ": no [[sensor]]");
+    check_things(scenario.things, path.string());
     return scenario;
 }
 

@@ -3,6 +3,7 @@
 #include "sim/drive/simulation.hpp"
 #include "sim/output/scan_writer.hpp"
 #include "sim/scan/scanner.hpp"
+#include "sim/traffic/scenario_things.hpp"
 
 #include <filesystem>
 #include <string>
@@ -16,13 +17,21 @@ struct ScenarioSensor {
     std::string name;  ///< directory below the output directory
     SensorRun run;
     Schedule schedule;
-    ScanWriterOptions output;  ///< `directory` is set by the caller
+    ScanWriterOptions output;            ///< `directory` is set by the caller
+    std::uint32_t vehicle = kNoVehicle;  ///< number of the [[vehicle]] that it is mounted on
 };
 
-/// A drive with one or more sensors, as a TOML file says (docs/sensors.md). Relative paths start at the file.
+/// A drive with one or more sensors, as a TOML file says (docs/sensors.md, docs/scenarios.md). Relative paths
+/// start at the file.
 struct Scenario {
-    std::filesystem::path trajectory;
+    std::filesystem::path trajectory;  ///< of the sensors that are on no vehicle
     std::vector<ScenarioSensor> sensors;
+    ScenarioThings things;  ///< what stands and moves besides the city
+    std::string classes;    ///< class map by name or path; empty: the city's
+
+    const std::filesystem::path& trajectory_of(const ScenarioSensor& sensor) const {
+        return sensor.vehicle == kNoVehicle ? trajectory : things.vehicles[sensor.vehicle].trajectory;
+    }
 
     /// Throws ConfigError naming file and key.
     static Scenario load(const std::filesystem::path& path);

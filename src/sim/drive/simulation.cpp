@@ -3,8 +3,10 @@
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
+#include "sim/drive/frame_stream.hpp"
 #include "sim/drive/itinerary.hpp"
 #include "sim/scan/scan_tracer.hpp"
+#include "sim/traffic/scan_parts.hpp"
 #include "trace/resident_city.hpp"
 
 #include <tbb/enumerable_thread_specific.h>
@@ -51,7 +53,21 @@ struct Group {
     std::vector<ScanRays> rays;
     std::vector<Scan> scans;
     std::vector<std::vector<Firing>> firings;  ///< lists of patterns that do not repeat
+    std::vector<ScanParts> parts;
 };
+
+/// The memory of tiles is what others leave. Throws UsageError when that is nothing.
+void take_off(trace::CacheOptions& options, std::uint64_t bytes, const std::string& what) {
+    if (bytes >= options.budget_bytes)
+        throw UsageError(what + " take " + format_bytes(bytes) + "; raise --resident (" +
+                         format_bytes(options.budget_bytes) + " are left)");
+    options.budget_bytes -= bytes;
+}
+
+std::optional<ReadyTraffic> ready_traffic(const SimulationJob& job) {
+    if (!job.traffic || job.traffic->empty()) return std::nullopt;
+    return std::optional<ReadyTraffic>(std::in_place, *job.traffic, job.tracer);
+}
 
 class Simulation {
   public:
@@ -60,18 +76,30 @@ class Simulation {
           trajectory_(job.trajectory),
           sink_(sink),
           times_(scan_times(run_, trajectory_, job.options.schedule)),
-          city_(job.city, job.tracer, job.options.cache),
+          vehicle_(job.vehicle),
+          traffic_(ready_traffic(job)),
+          cache_(job.options.cache),
+          frames_(ready_frames(job)),
+          city_(job.city, job.tracer, cache_),
           itinerary_(job.city, run_, trajectory_, times_),
           learned_(learned_pass(run_)) {}
 
     SimulationReport run(const CancelToken& cancel, Progress& progress);
 
   private:
+    std::optional<FrameStream> ready_frames(const SimulationJob& job) {
+        if (traffic_) take_off(cache_, traffic_->bytes(), "the shapes of the scenario's actors");
+        if (job.frames.empty()) return std::nullopt;
+        std::optional<FrameStream> stream(std::in_place, ReadyFrames(job.frames, job.tracer),
+                                          sweep_seconds(run_.sensor));
+        take_off(cache_, stream->reserve(times_, cache_.budget_bytes), "the recorded frames of one scan");
+        return stream;
+    }
     /// Counts what the scans of a leg can meet.
     void look_around(std::size_t first, const Itinerary::Leg& leg);
     Group prepare(std::size_t first, std::size_t count);
-    /// How many rays of a group the tracer wants at a time.
-    std::size_t batch_rays(const Group& group);
+    /// How many pulses of a group make as many rays as the tracer wants at a time.
+    std::size_t batch_pulses(const Group& group);
     /// All tiles are there: returns are made at once.
     void trace_at_once(Group& group, const trace::TileSet& tiles);
     /// One scan, whose tiles come in several sets, front to back; hits are kept between them.
@@ -91,6 +119,10 @@ class Simulation {
     const Trajectory& trajectory_;
     ScanSink& sink_;
     std::vector<double> times_;
+    std::uint32_t vehicle_;
+    std::optional<ReadyTraffic> traffic_;
+    trace::CacheOptions cache_;  ///< without the memory of traffic and frames
+    std::optional<FrameStream> frames_;
     trace::ResidentCity city_;
     Itinerary itinerary_;
     std::vector<Firing> pattern_;  ///< of a sensor that repeats it
@@ -114,14 +146,16 @@ SimulationReport Simulation::run(const CancelToken& cancel, Progress& progress) 
     const auto bytes = [this](std::uint32_t tile) { return city_.bytes(tile); };
     for (std::size_t first = 0; first < times_.size();) {
         cancel.check();
-        Itinerary::Leg leg = itinerary_.leg(first, scans_per_group(), city_.budget_bytes(), bytes);
+        std::size_t most = std::min(scans_per_group(), times_.size() - first);
+        if (frames_) most = frames_->scans_that_fit(std::span(times_).subspan(first, most));
+        Itinerary::Leg leg = itinerary_.leg(first, most, city_.budget_bytes(), bytes);
         look_around(first, leg);
         Group group = prepare(first, leg.scans);
         if (!leg.fits) sort_by_distance(group, leg.tiles);
         KeptHits kept;
         const std::uint64_t passes_before = city_.passes();
         const auto missing = city_.visit(leg.tiles, cancel, [&](const trace::ResidentCity::Pass& pass) {
-            if (!pass.only) return trace_pass(group, pass, kept);
+            if (!pass.only()) return trace_pass(group, pass, kept);
             city_.prefetch(itinerary_.upcoming(first + leg.scans, city_.budget_bytes(), bytes));
             trace_at_once(group, pass.tiles);
         });
@@ -134,6 +168,11 @@ SimulationReport Simulation::run(const CancelToken& cancel, Progress& progress) 
     report_.scans = times_.size();
     report_.tiles_in_reach = static_cast<std::uint64_t>(std::count(seen_.begin(), seen_.end(), true));
     report_.cache = city_.statistics();
+    if (frames_) {
+        report_.frames = frames_->frames().frames();
+        report_.frames_loaded = frames_->frames().frames_loaded();
+        report_.frames_resident = frames_->most_resident();
+    }
     report_.digest = digest_.finish();
     sink_.finish();
     report_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -153,6 +192,8 @@ Group Simulation::prepare(std::size_t first, std::size_t count) {
     Group group;
     group.scans.resize(count);
     group.firings.resize(count);
+    group.parts.resize(count);
+    if (frames_) frames_->make_ready(std::span(times_).subspan(first, count));
     for (std::size_t i = 0; i < count; ++i) {
         const std::uint64_t index = first + i;
         const FiringPlan firings =
@@ -166,12 +207,18 @@ Group Simulation::prepare(std::size_t first, std::size_t count) {
             scan.returns = std::move(spare_.back());
             spare_.pop_back();
         }
-        scan.returns.resize(firings.count);
+        scan.returns_per_pulse = sim::returns_per_pulse(group.rays.back().view().model.beam);
+        scan.returns.resize(std::size_t{firings.count} * scan.returns_per_pulse);
+        const Sweep sweep{times_[index], sweep_seconds(run_.sensor)};
+        const ScanReach reach{group.rays.back().path(), run_.sensor.max_range_m, vehicle_};
+        if (traffic_) group.parts[i] = traffic_->during(sweep, reach);
+        if (frames_) frames_->frames().add_to(group.parts[i], sweep, reach);
+        report_.parts_in_reach += group.parts[i].parts().size();
     }
     return group;
 }
 
-/// Calls f(scan of the group, first ray, count) for batches of rays, in parallel.
+/// Calls f(scan of the group, first pulse, count) for batches of pulses, in parallel.
 template <class F>
 void for_each_batch(const Group& group, std::size_t batch, F f) {
     std::vector<std::size_t> begins{0};
@@ -185,18 +232,20 @@ void for_each_batch(const Group& group, std::size_t batch, F f) {
     });
 }
 
-std::size_t Simulation::batch_rays(const Group& group) {
+std::size_t Simulation::batch_pulses(const Group& group) {
     const ScanRays& first = group.rays[0];
+    const ScanView view = first.view();
     RayBatch& sample = batches_.local();
-    sample.generate(first.view(), 0, std::min(first.size(), trace::Tracer::kSampleRays));
-    return city_.tracer().batch_rays(sample.rays());
+    sample.generate(view, 0, std::min(first.size(), trace::Tracer::kSampleRays));
+    return std::max<std::size_t>(1, city_.tracer().batch_rays(sample.rays()) / view.model.beam.rays);
 }
 
 void Simulation::trace_at_once(Group& group, const trace::TileSet& tiles) {
     const trace::Tracer& tracer = city_.tracer();
-    for_each_batch(group, batch_rays(group), [&](std::size_t s, std::size_t first, std::size_t count) {
+    for_each_batch(group, batch_pulses(group), [&](std::size_t s, std::size_t first, std::size_t count) {
         const ScanView view = group.rays[s].view();
-        trace_scan(tracer, tiles, {view, first, count}, batches_.local(), group.scans[s].returns);
+        trace_scan(tracer, {tiles, group.parts[s].parts()}, {view, first, count}, batches_.local(),
+                   group.scans[s].returns);
     });
 }
 
@@ -215,44 +264,60 @@ void Simulation::trace_pass(Group& group, const trace::ResidentCity::Pass& pass,
     const trace::Tracer& tracer = city_.tracer();
     const ScanView view = group.rays[0].view();
     const ReturnModel& model = view.model;
+    const std::size_t each = model.beam.rays;
+    // Once is enough for the parts: what was met is kept.
+    const trace::Scene scene(pass.tiles,
+                             pass.first ? group.parts[0].parts() : std::span<const trace::Part>());
     if (model.depth > 1)
-        kept.lists.resize(view.firings.count);
+        kept.lists.resize(view.firings.count * each);
     else
-        kept.hits.resize(view.firings.count);
-    const auto part = [](auto& all, std::size_t first, std::size_t count) {
-        return all.empty() ? std::span(all) : std::span(all).subspan(first, count);
+        kept.hits.resize(view.firings.count * each);
+    const auto part = [each](auto& all, std::size_t first, std::size_t count) {
+        return all.empty() ? std::span(all) : std::span(all).subspan(first * each, count * each);
     };
-    for_each_batch(group, batch_rays(group), [&](std::size_t, std::size_t first, std::size_t count) {
+    for_each_batch(group, batch_pulses(group), [&](std::size_t, std::size_t first, std::size_t count) {
         RayBatch& batch = batches_.local();
         batch.generate(view, first, count);
         const auto hits = part(kept.hits, first, count);
         const auto lists = part(kept.lists, first, count);
         if (model.depth > 1)
-            tracer.nearest(pass.tiles, batch.rays(), model.depth, model.gap_m, lists);
+            tracer.nearest(scene, batch.rays(), model.depth, model.gap_m, lists);
         else
-            tracer.closest(pass.tiles, batch.rays(), hits);
+            tracer.closest(scene, batch.rays(), hits);
         if (pass.last) batch.make_returns(view, hits, lists, group.scans[0].returns);
     });
 }
 
+/// A ray of this number would have met something else at `entry_m`, perhaps.
+void mark_behind(double entry_m, const ReturnModel& model, std::uint32_t ray, Scan& scan) {
+    // So far behind a return a hit may still have been part of it.
+    const double depth_m = (model.depth - 1) * static_cast<double>(model.gap_m);
+    for (std::size_t at = ray; at < scan.returns.size(); at += scan.pulses()) {
+        Return& r = scan.returns[at];
+        if (at != ray && r.status == RayStatus::none)
+            break;  // what a second one would have been, is told once
+        // Of a pulse with a width another sub-ray may have made the return: it says nothing about this one.
+        if (r.status == RayStatus::none || model.beam.rays > 1 ||
+            entry_m < static_cast<double>(r.range_m) + depth_m)
+            r.status = RayStatus::missing;
+    }
+}
+
 void Simulation::mark_missing(Group& group, std::span<const std::uint32_t> tiles) {
     if (tiles.empty()) return;
-    for_each_batch(group, batch_rays(group), [&](std::size_t s, std::size_t first, std::size_t count) {
+    for_each_batch(group, batch_pulses(group), [&](std::size_t s, std::size_t first, std::size_t count) {
         RayBatch& batch = batches_.local();
         const ScanView view = group.rays[s].view();
         batch.generate(view, first, count);
-        // So far behind a return a hit may still have been part of it.
-        const double depth_m = (view.model.depth - 1) * static_cast<double>(view.model.gap_m);
-        for (std::size_t i = 0; i < count; ++i) {
-            Return& r = group.scans[s].returns[batch.firings()[i].ray];
-            const double reach_m = static_cast<double>(r.range_m) + depth_m;
-            for (const std::uint32_t tile : tiles) {
-                const TileEntry& e = city_.source().tiles()[tile];
-                const double entry = trace::entry_distance(batch.rays()[i], {e.min, e.max});
-                if (entry >= 0 && (r.status == RayStatus::none || entry < reach_m))
-                    r.status = RayStatus::missing;
+        for (std::size_t i = 0; i < count; ++i)
+            for (std::uint32_t k = 0; k < view.model.beam.rays; ++k) {
+                const trace::Ray& ray = batch.rays()[i * view.model.beam.rays + k];
+                for (const std::uint32_t tile : tiles) {
+                    const TileEntry& e = city_.source().tiles()[tile];
+                    const double entry = trace::entry_distance(ray, {e.min, e.max});
+                    if (entry >= 0) mark_behind(entry, view.model, batch.firings()[i].ray, group.scans[s]);
+                }
             }
-        }
     });
 }
 
@@ -269,6 +334,7 @@ Hash128 count_and_hash(Scan& scan) {
             std::memcpy(at, &r, kDigestedBytes);
             at += kDigestedBytes;
             scan.hits += r.status == RayStatus::hit;
+            scan.part_hits += r.status == RayStatus::hit && r.instance != 0;
             scan.dropped += r.status == RayStatus::dropped;
             scan.missing += r.status == RayStatus::missing;
         }
@@ -284,7 +350,12 @@ void Simulation::look_again(Scan& scan) {
             r.intensity = learn::corrected_intensity(r.intensity, head->gain[r.beam], 0);
     if (!learned_) return;
     const learn::NoiseKeys keys{scan_key(run_.seed, run_.stream, scan.index), learn::place_key(run_.seed)};
-    learned_->apply(scan.returns, keys, passes_.local());
+    const auto first = std::span(scan.returns).first(scan.pulses());
+    learned_->apply(first, keys, passes_.local());
+    // The model is about pulses: one that is lost has no second return either.
+    for (std::size_t i = first.size(); i < scan.returns.size(); ++i)
+        if (first[i % first.size()].status == RayStatus::dropped && scan.returns[i].status == RayStatus::hit)
+            scan.returns[i].status = RayStatus::dropped;
 }
 
 void Simulation::conclude(Group& group) {
@@ -298,8 +369,9 @@ void Simulation::conclude(Group& group) {
         const Scan& scan = group.scans[i];
         sink_.conclude(scan);
         digest_.number(scan.time_s).hash(hashes[i]);
-        report_.rays += scan.returns.size();
+        report_.rays += scan.pulses();
         report_.hits += scan.hits;
+        report_.part_hits += scan.part_hits;
         report_.dropped += scan.dropped;
         report_.missing += scan.missing;
     }
@@ -325,12 +397,17 @@ std::vector<std::string> warnings_of(const SimulationReport& report, const Senso
     if (std::isfinite(report.nearest_tile_m))
         where = "the nearest tile is " + format_number(std::round(10 * report.nearest_tile_m) / 10) +
                 " m from the sensor's path, and it sees " + format_number(sensor.max_range_m) + " m";
-    if (report.scans > 0 && 2 * report.scans_outside > report.scans)
+    const bool has_city = std::isfinite(report.nearest_tile_m) || report.parts_in_reach == 0;
+    if (has_city && report.scans > 0 && 2 * report.scans_outside > report.scans)
         warnings.push_back(format_count(report.scans_outside) + " of " + format_count(report.scans) +
                            " scans are outside the city: " + where +
                            "; are trajectory and city in the same coordinate system?");
     if (report.hits == 0 && report.dropped == 0)
         warnings.push_back("not one of " + format_count(report.rays) + " rays met the city: " + where);
+    if (report.frames > 0 && report.frames_loaded == 0)
+        warnings.push_back("none of " + format_count(report.frames) +
+                           " recorded frames exists while a scan is taken: are their times on the clock of "
+                           "the trajectory? time_offset_s is added to them");
     if (report.missing > 0)
         warnings.push_back(format_count(report.missing) +
                            " rays crossed tiles that could not be loaded and are marked as missing");

@@ -8,12 +8,15 @@
 #include "sim/learn/learned_pass.hpp"
 #include "sim/scan/scan_sink.hpp"
 #include "sim/scan/scanner.hpp"
+#include "sim/traffic/played_frames.hpp"
+#include "sim/traffic/traffic.hpp"
 #include "trace/tile_cache.hpp"
 #include "trace/tracer.hpp"
 
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,9 +37,14 @@ struct SimulationOptions {
 
 struct SimulationReport {
     std::uint64_t scans = 0, rays = 0, hits = 0, dropped = 0, missing = 0;
-    std::uint64_t tiles_in_reach = 0;  ///< different tiles that some ray could have met
-    std::uint64_t passes = 0;          ///< more than one per scan: its surroundings exceeded the budget
-    std::uint64_t scans_outside = 0;   ///< farther from every tile than the sensor sees
+    std::uint64_t tiles_in_reach = 0;   ///< different tiles that some ray could have met
+    std::uint64_t parts_in_reach = 0;   ///< actors that rays could have met, in all scans together
+    std::uint64_t part_hits = 0;        ///< of `hits`, those on actors
+    std::uint64_t frames = 0;           ///< recorded ones that could be played
+    std::uint64_t frames_loaded = 0;    ///< those that scans needed, each time it was read
+    std::uint64_t frames_resident = 0;  ///< of them at most at a time
+    std::uint64_t passes = 0;           ///< more than one per scan: its surroundings exceeded the budget
+    std::uint64_t scans_outside = 0;    ///< farther from every tile than the sensor sees
     double nearest_tile_m = std::numeric_limits<double>::infinity();  ///< from any scan to any tile
     double seconds = 0;
     trace::CacheStatistics cache;
@@ -58,6 +66,13 @@ struct SimulationJob {
     const SensorRun& run;
     const Trajectory& trajectory;
     SimulationOptions options{};
+    /// What stands or moves besides the city; may be nullptr. The memory of its shapes is part of
+    /// CacheOptions::budget_bytes.
+    const Traffic* traffic = nullptr;
+    std::uint32_t vehicle = kNoVehicle;  ///< that carries the sensor: its actors are not met
+    /// Recorded frames of what moved. They are in memory for as long as the scans under way need them, and
+    /// their memory is part of the budget, too.
+    std::span<const FramePlay> frames{};
 };
 SimulationReport simulate(const SimulationJob& job, ScanSink& sink, const CancelToken& cancel,
                           Progress& progress);

@@ -1,5 +1,6 @@
 #include "sim/learn/learned_pass.hpp"
 
+#include "core/error.hpp"
 #include "sim/learn/network_lanes.hpp"
 
 #include <algorithm>
@@ -61,12 +62,17 @@ LearnedPass::LearnedPass(const SensorModel& model, const Sensor& sensor, std::st
     block_rays_ =
         (std::size_t{columns_per_block_} * beams + kLaneMultiple - 1) / kLaneMultiple * kLaneMultiple;
     drop_lanes_ = lanes_of(drop_bias_, block_rays_);
-    if (model.intensity) {
+    if (model.intensity && sensor.intensity_noise) residuals_ = model.intensity->residuals;
+    if (model.intensity && model.intensity->corrects()) {
         intensity_ = model.intensity->net.network;
         intensity_bias_ = by_row(grid_, model.intensity->net.bias, kHidden1);
         intensity_lanes_ = lanes_of(intensity_bias_, block_rays_);
         gain_ = by_row(grid_, model.intensity->gain, 1);
     }
+    if (sensor.intensity_noise && !residuals_)
+        throw ConfigError(std::string(origin) +
+                          " knows nothing about the noise of intensities; learn it anew, or leave out "
+                          "--intensity-noise");
     least_quantile_.push_back(-10);
     for (std::size_t bin = 1; bin < kQuantileBins; ++bin)
         least_quantile_.push_back(
@@ -84,7 +90,8 @@ LearnedView LearnedPass::view(const Return* returns, const NoiseKeys& keys) cons
             drop_,
             intensity_,
             mix_,
-            keys};
+            keys,
+            residuals_ ? &*residuals_ : nullptr};
 }
 
 void LearnedPass::apply(std::span<Return> returns, const NoiseKeys& keys, PassScratch& scratch) const {
@@ -148,6 +155,8 @@ void LearnedPass::decide(const Block& block, std::span<Return> returns, const Le
                 r.status = RayStatus::dropped;
             if (!gain_.empty())
                 r.intensity = corrected_intensity(r.intensity, gain_[row], scratch.corrections[lane]);
+            if (view.residuals)
+                r.intensity = noisy_intensity(*view.residuals, view.keys, r, ray, r.intensity);
         }
     }
 }

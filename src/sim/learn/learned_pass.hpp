@@ -5,6 +5,7 @@
 #include "sim/scan/scan.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,7 +21,8 @@ struct PassScratch {
 /// depends on its neighbours. Immutable; safe from several threads.
 class LearnedPass {
   public:
-    /// Throws ConfigError when the model is not for this sensor; `origin` names the model.
+    /// Throws ConfigError when the model is not for this sensor, or has no residuals and the sensor asks for
+    /// noise of intensities; `origin` names the model.
     LearnedPass(const SensorModel& model, const Sensor& sensor, std::string_view origin = "model");
 
     /// Marks what is lost as dropped and corrects intensities. Requires all returns of the sensor's scan.
@@ -44,6 +46,7 @@ class LearnedPass {
     std::vector<float> mask_;                        ///< by column × beams + row
     std::vector<float> drop_bias_, intensity_bias_;  ///< by row × 16
     std::vector<float> gain_;                        ///< by row; empty: intensities stay
+    std::optional<ResidualTable> residuals_;         ///< noise of intensities, where it is asked for
     std::uint32_t columns_per_block_;
     std::size_t block_rays_;                           ///< a multiple of kLaneMultiple
     std::vector<float> drop_lanes_, intensity_lanes_;  ///< the biases of a block: 16 arrays over its rays

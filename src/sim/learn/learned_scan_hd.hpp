@@ -38,6 +38,35 @@ struct NoiseKeys {
 };
 CITYSPLAT_HD constexpr std::uint64_t place_key(std::uint64_t seed) { return rng::key(seed, 0x706c616365); }
 
+inline constexpr std::uint32_t kResidualLevels = 16, kResidualSteps = 64;
+/// Steps of the table, in units of a standard normal number.
+inline constexpr double kLeastNormal = -3.15, kStepsPerNormal = 10;
+
+/// What is left of real intensities when gain and network of a model are taken off: the bright tail, which no
+/// mean can give back. For each level of the corrected intensity what real ones differ by, at quantiles that
+/// a standard normal number reaches in steps of 0.1. `share` is the part of the number's variance that rays
+/// into the same half metre have in common during a scan.
+struct ResidualTable {
+    double share;
+    float values[kResidualLevels][kResidualSteps];
+};
+
+/// Of an intensity from 0 to 1: more levels where it is dark, as most surfaces are.
+CITYSPLAT_HD inline std::uint32_t residual_level(float intensity) {
+    const auto level = static_cast<std::uint32_t>(std::sqrt(intensity) * static_cast<float>(kResidualLevels));
+    return level < kResidualLevels ? level : kResidualLevels - 1;
+}
+
+/// The residual that belongs to a standard normal number.
+CITYSPLAT_HD inline float residual_at(const ResidualTable& table, float intensity, double normal) {
+    const float(&row)[kResidualSteps] = table.values[residual_level(intensity)];
+    const double place = (normal - kLeastNormal) * kStepsPerNormal;
+    if (!(place > 0)) return row[0];
+    if (place >= kResidualSteps - 1) return row[kResidualSteps - 1];
+    const auto i = static_cast<std::uint32_t>(place);
+    return row[i] + static_cast<float>(place - i) * (row[i + 1] - row[i]);
+}
+
 /// Everything that decides what becomes of a scan. Tables by row have the order of the grid.
 struct LearnedView {
     GridView grid;
@@ -50,6 +79,7 @@ struct LearnedView {
     Network drop, intensity;
     NoiseMix mix;
     NoiseKeys keys;
+    const ResidualTable* residuals;  ///< nullptr: intensities have no noise
 };
 
 /// A uniform number of the voxel of `position`.
@@ -91,6 +121,20 @@ CITYSPLAT_HD inline std::uint16_t corrected_intensity(std::uint16_t recorded, fl
     return static_cast<std::uint16_t>(larger(smaller(value, 1.0f), 0.0f) * 65535.0f + 0.5f);
 }
 
+/// A corrected intensity with noise that surfaces share in part. Its numbers are not those of the drops: what
+/// comes back would be brighter than what is lost.
+CITYSPLAT_HD inline std::uint16_t noisy_intensity(const ResidualTable& table, const NoiseKeys& keys,
+                                                  const Return& r, std::uint64_t ray,
+                                                  std::uint16_t corrected) {
+    const std::uint64_t key = rng::key(keys.scan, 0x696e74656e73);
+    constexpr double kOffZero = 0x1.0p-54;  // where the quantile is infinite
+    const double normal =
+        std::sqrt(table.share) * normal_quantile(voxel_uniform(key, r.position, 2) + kOffZero) +
+        std::sqrt(1 - table.share) * gaussian_of(key, ray, Purpose::learned);
+    const float value = static_cast<float>(corrected) * kIntensityScale;
+    return corrected_intensity(corrected, 1, residual_at(table, value, normal));
+}
+
 /// Sums over the window of a ray, cell by cell.
 CITYSPLAT_HD inline WindowSums window_of(const LearnedView& view, WindowShape shape, std::int32_t row,
                                          std::int32_t column) {
@@ -127,10 +171,11 @@ CITYSPLAT_HD inline Outcome outcome_of(const LearnedView& view, std::uint32_t ro
     make_features(in, f);
     normalise(view.norm, f);
     const bool lost = is_lost(view, evaluate(view.drop, view.drop_bias + row * kHidden1, f), r, ray);
-    const std::uint16_t intensity =
-        view.gain ? corrected_intensity(r.intensity, view.gain[row],
-                                        evaluate(view.intensity, view.intensity_bias + row * kHidden1, f))
-                  : r.intensity;
+    std::uint16_t intensity = r.intensity;
+    if (view.gain)
+        intensity = corrected_intensity(r.intensity, view.gain[row],
+                                        evaluate(view.intensity, view.intensity_bias + row * kHidden1, f));
+    if (view.residuals) intensity = noisy_intensity(*view.residuals, view.keys, r, ray, intensity);
     return {intensity, lost ? RayStatus::dropped : RayStatus::hit};
 }
 

@@ -28,6 +28,9 @@ constexpr Effort effort(Loss loss) {
 constexpr float kFirstRate = 3e-3f, kMomentum = 0.9f, kSquareMomentum = 0.999f, kAdamFloor = 1e-8f;
 /// Pulls the biases of a beam towards those of all beams: a beam with few rays learns little of its own.
 constexpr float kBeamDecay = 1e-5f;
+/// An intensity that is off by more pulls no harder than this: retroreflectors are bright beyond all means,
+/// and few; what is usual should not bend towards them (Huber's loss).
+constexpr float kMostPull = 0.03f;
 constexpr std::uint64_t kSeed = 20;
 
 using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic>;
@@ -102,8 +105,8 @@ void Part::run(const TrainingTask& task, const Weights& w, const ProbitLoss& pro
     // From here on output_ is the derivative of the loss by the output.
     for (Eigen::Index i = 0; i < n; ++i) {
         const float value = output_(i) + w.b3, target = task.target[rays[static_cast<std::size_t>(i)]];
-        if (task.loss == Loss::square)
-            output_(i) = value - target;
+        if (task.loss == Loss::huber)
+            output_(i) = std::clamp(value - target, -kMostPull, kMostPull);
         else
             output_(i) = target > 0 ? -probit.at(value).slope : probit.at(-value).slope;
     }
@@ -136,8 +139,8 @@ Weights first_weights(const TrainingTask& task) {
     double mean = 0;
     for (const float target : task.target) mean += static_cast<double>(target);
     mean /= static_cast<double>(task.target.size());
-    w.b3 = static_cast<float>(task.loss == Loss::square ? mean
-                                                        : normal_quantile(std::clamp(mean, 1e-6, 1 - 1e-6)));
+    w.b3 = static_cast<float>(task.loss == Loss::huber ? mean
+                                                       : normal_quantile(std::clamp(mean, 1e-6, 1 - 1e-6)));
     return w;
 }
 

@@ -13,7 +13,7 @@ namespace citysplat::sim::learn {
 
 enum class Loss {
     probit,  ///< targets 0 and 1; the probability of 1 is Φ(output)
-    square
+    huber    ///< half the square of what is off by little, and as much more as it is off by more
 };
 
 /// What a network is to learn.
@@ -27,8 +27,8 @@ struct TrainingTask {
 };
 
 /// Trains by Adam on batches, each divided into parts whose gradients are summed in order: the weights do not
-/// depend on the number of threads. The seed is fixed. Rays come in order of time; the last sixth decides
-/// when to stop and which weights were best. `done(share)` is called now and then.
+/// depend on the number of threads. The seed is fixed, and so is the number of batches for a number of rays.
+/// `done(share)` is called now and then.
 BeamNetwork train_network(const TrainingTask& task, const CancelToken& cancel,
                           const std::function<void(double share)>& done);
 

@@ -2,12 +2,14 @@
 
 #include "core/error.hpp"
 #include "sim/learn/drop_metrics.hpp"
+#include "sim/learn/intensity_residuals.hpp"
 #include "sim/learn/network_trainer.hpp"
 #include "sim/learn/probit.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace citysplat::sim::learn {
@@ -58,11 +60,17 @@ class Learner {
     void learn_drop(SensorModel& model);
     void learn_intensity(SensorModel& model);
     std::vector<std::uint32_t> matched(std::size_t begin, std::size_t end) const;
+    struct IntensityError {
+        double mean = 0, rmse = 0;  ///< of absolute values, and of squares
+    };
     struct IntensityErrors {
-        double corrected = 0, recorded = 0;
+        IntensityError corrected, recorded;
     };
     IntensityErrors judge_intensity(const std::vector<std::uint32_t>& chosen, const std::vector<float>& gain,
                                     const std::vector<float>& corrections) const;
+    /// As a simulation would give it.
+    float corrected_value(std::uint32_t ray, const std::vector<float>& gain,
+                          const std::vector<float>& corrections) const;
     float recorded(std::size_t ray) const { return rays_.features[ray][kIntensity]; }
 
     const LearningSet& set_;
@@ -202,55 +210,89 @@ std::vector<std::uint32_t> Learner::matched(std::size_t begin, std::size_t end) 
     return chosen;
 }
 
+/// A real intensity by a recorded one, and the recorded one.
+struct Ratio {
+    float value, weight;
+};
+
+/// The gain g with the least sum of |real − g·recorded|: a few mirrors do not change it.
+double weighted_median(std::vector<Ratio>& ratios) {
+    std::sort(ratios.begin(), ratios.end(), [](const Ratio& a, const Ratio& b) {
+        return std::pair(a.value, a.weight) < std::pair(b.value, b.weight);
+    });
+    double all = 0, below = 0;
+    for (const Ratio& r : ratios) all += static_cast<double>(r.weight);
+    for (const Ratio& r : ratios)
+        if ((below += static_cast<double>(r.weight)) >= all / 2) return static_cast<double>(r.value);
+    return 1;
+}
+
 void Learner::learn_intensity(SensorModel& model) {
     const std::vector<std::uint32_t> chosen = matched(0, split_.learn_end);
-    double real_sum = 0, recorded_sum = 0;
-    std::vector<double> real(model.beams), seen(model.beams);
+    std::vector<Ratio> all;
+    std::vector<std::vector<Ratio>> by_beam(model.beams);
     for (const std::uint32_t i : chosen) {
-        const auto r = static_cast<double>(rays_.real_intensity[i]), s = static_cast<double>(recorded(i));
-        real[rays_.beam[i]] += r, seen[rays_.beam[i]] += s;
-        real_sum += r, recorded_sum += s;
+        if (!(recorded(i) > 0)) continue;
+        all.push_back({rays_.real_intensity[i] / recorded(i), recorded(i)});
+        by_beam[rays_.beam[i]].push_back(all.back());
     }
-    if (chosen.size() < kLeastMatched || recorded_sum <= 0 || real_sum <= 0) return;
-    const double gain = real_sum / recorded_sum,
-                 caution = kGainCaution * recorded_sum / static_cast<double>(chosen.size());
+    if (chosen.size() < kLeastMatched || all.empty()) return;
+    const double gain = weighted_median(all);
+    if (!(gain > 0)) return;
     IntensityCorrection& result = model.intensity.emplace();
-    for (std::uint32_t beam = 0; beam < model.beams; ++beam)
-        result.gain.push_back(static_cast<float>((real[beam] + caution * gain) / (seen[beam] + caution)));
+    for (std::vector<Ratio>& ratios : by_beam) {
+        const double n = static_cast<double>(ratios.size()),
+                     own = ratios.empty() ? gain : weighted_median(ratios);
+        result.gain.push_back(static_cast<float>((n * own + kGainCaution * gain) / (n + kGainCaution)));
+    }
     std::vector<float> target;
     for (const std::uint32_t i : chosen)
         target.push_back(rays_.real_intensity[i] - result.gain[rays_.beam[i]] * recorded(i));
-    result.net = learn("learn intensity", chosen, target, Loss::square);
+    result.net = learn("learn intensity", chosen, target, Loss::huber);
 
-    const std::vector<float> corrections = outputs_of(result.net, x_, rays_.beam);
-    // What was recorded may be what the sensor sees; then there is nothing to correct.
-    const auto taught = judge_intensity(chosen, result.gain, corrections);
-    auto [corrected, before] =
-        judge_intensity(matched(split_.judge_begin, rays_.size()), result.gain, corrections);
-    if (taught.corrected >= taught.recorded) {
-        model.intensity.reset();
-        corrected = before;
+    std::vector<float> corrections = outputs_of(result.net, x_, rays_.beam);
+    const std::vector<std::uint32_t> judges = matched(split_.judge_begin, rays_.size());
+    IntensityErrors judged = judge_intensity(judges, result.gain, corrections);
+    const IntensityErrors taught = judge_intensity(chosen, result.gain, corrections);
+    // What was recorded may be what the sensor sees; then there is nothing to correct. Means of absolute
+    // values decide: in squares a few mirrors are more than all the rest.
+    if (taught.corrected.mean >= taught.recorded.mean) {
+        result = IntensityCorrection::none(model.beams);
+        corrections.assign(corrections.size(), 0);
+        judged.corrected = judged.recorded;
     }
-    model.metrics.intensity_rmse = corrected;
-    model.metrics.recorded_rmse = before;
+    std::vector<float> expected(rays_.size());
+    for (const std::uint32_t i : chosen) expected[i] = corrected_value(i, result.gain, corrections);
+    result.residuals = find_residuals(rays_, chosen, expected);
+    model.metrics.intensity_rmse = judged.corrected.rmse;
+    model.metrics.recorded_rmse = judged.recorded.rmse;
+}
+
+float Learner::corrected_value(std::uint32_t i, const std::vector<float>& gain,
+                               const std::vector<float>& corrections) const {
+    const auto recorded_value = static_cast<std::uint16_t>(recorded(i) * 65535.0f + 0.5f);
+    return kIntensityScale *
+           static_cast<float>(corrected_intensity(recorded_value, gain[rays_.beam[i]], corrections[i]));
 }
 
 Learner::IntensityErrors Learner::judge_intensity(const std::vector<std::uint32_t>& chosen,
                                                   const std::vector<float>& gain,
                                                   const std::vector<float>& corrections) const {
     if (chosen.empty()) return {};
-    double squares = 0, recorded_squares = 0;
+    IntensityErrors sums;
+    const auto add = [](IntensityError& to, double error) {
+        to.mean += std::fabs(error);
+        to.rmse += error * error;
+    };
     for (const std::uint32_t i : chosen) {
-        const auto recorded_value = static_cast<std::uint16_t>(recorded(i) * 65535.0f + 0.5f);
-        const float value = kIntensityScale * static_cast<float>(corrected_intensity(
-                                                  recorded_value, gain[rays_.beam[i]], corrections[i]));
-        const auto error = static_cast<double>(value - rays_.real_intensity[i]),
-                   before = static_cast<double>(recorded(i) - rays_.real_intensity[i]);
-        squares += error * error;
-        recorded_squares += before * before;
+        const float value = corrected_value(i, gain, corrections);
+        add(sums.corrected, static_cast<double>(value - rays_.real_intensity[i]));
+        add(sums.recorded, static_cast<double>(recorded(i) - rays_.real_intensity[i]));
     }
     const double n = static_cast<double>(chosen.size());
-    return {std::sqrt(squares / n), std::sqrt(recorded_squares / n)};
+    for (IntensityError* of : {&sums.corrected, &sums.recorded})
+        *of = {of->mean / n, std::sqrt(of->rmse / n)};
+    return sums;
 }
 
 SensorModel Learner::run(const Sensor& sensor) {

@@ -3,9 +3,12 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "core/hash.hpp"
+#include "core/text.hpp"
 #include "core/toml_section.hpp"
-#include "sim/learn/hex_floats.hpp"
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 
@@ -15,8 +18,39 @@ namespace {
 
 /// In every file; never change.
 constexpr const char* kKind = "citysplat sensor model";
-constexpr std::uint64_t kVersion = 1;
+/// 2: [intensity] has residuals. Files without them are of version 1.
+constexpr std::uint64_t kVersion = 2;
 constexpr std::string_view kChecksum = "\n[checksum]\nxxh3_128 = \"";
+
+// Floating point numbers as text without loss: hexadecimal, as C and Python write them, without "0x".
+
+template <class Float>
+std::string hex_text(std::span<const Float> values) {
+    std::string text;
+    for (const Float value : values) {
+        char digits[40];
+        const auto end = std::to_chars(digits, digits + sizeof digits, value, std::chars_format::hex).ptr;
+        if (!text.empty()) text += ' ';
+        text.append(digits, end);
+    }
+    return text;
+}
+
+/// Nothing unless there are exactly `count` finite numbers between blanks.
+template <class Float>
+std::optional<std::vector<Float>> parse_hex(std::string_view text, std::size_t count) {
+    std::vector<Float> values;
+    for (const std::string_view word : words_of(text)) {
+        Float value{};
+        const auto [end, ec] =
+            std::from_chars(word.data(), word.data() + word.size(), value, std::chars_format::hex);
+        if (ec != std::errc() || end != word.data() + word.size() || !std::isfinite(value))
+            return std::nullopt;
+        values.push_back(value);
+    }
+    if (values.size() != count) return std::nullopt;
+    return values;
+}
 
 std::string quoted(const std::string& text) { return "\"" + text + "\""; }
 
@@ -156,6 +190,15 @@ NoiseShares read_noise(Section& section) {
     return noise;
 }
 
+ResidualTable read_residuals(Section& section) {
+    ResidualTable table{};
+    table.share = numbers<double>(section, "residual_share", section.text("residual_share"), 1)[0];
+    if (!(table.share >= 0 && table.share <= 1)) section.fail("residual_share", "must be from 0 to 1");
+    const std::vector<float> values = read_rows(section, "residuals", kResidualLevels, kResidualSteps);
+    std::memcpy(table.values, values.data(), sizeof table.values);
+    return table;
+}
+
 /// The part before the checksum; throws CorruptionError when it was changed.
 std::string_view checked(std::string_view text, std::string_view origin) {
     const std::size_t end = text.rfind(kChecksum);
@@ -171,6 +214,20 @@ std::string_view checked(std::string_view text, std::string_view origin) {
 
 }  // namespace
 
+IntensityCorrection IntensityCorrection::none(std::uint32_t beams) {
+    IntensityCorrection result;
+    result.gain.assign(beams, 1);
+    result.net.bias.assign(std::size_t{beams} * kHidden1, 0);
+    return result;
+}
+
+bool IntensityCorrection::corrects() const {
+    const auto differs = [](float value) { return value != 0; };
+    return net.network.b3 != 0 ||
+           std::any_of(std::begin(net.network.w3), std::end(net.network.w3), differs) ||
+           std::any_of(gain.begin(), gain.end(), [](float g) { return g != 1; });
+}
+
 void SensorModel::check(const Sensor& other, std::string_view origin) const {
     const std::uint32_t there = ScanGrid(other).beams();
     if (there != beams)
@@ -184,9 +241,10 @@ std::string SensorModel::text() const {
     std::string out =
         "# How a sensor on its vehicle loses returns and sees intensities, as citysplat learn-sensor found "
         "it "
-        "out.\n# Weights are hexadecimal floating point numbers, without loss; docs/formats.md tells the "
-        "rest.\n";
-    out += line("kind", quoted(kKind)) + line("version", std::to_string(kVersion)) +
+        "out.\n"
+        "# Weights are hexadecimal floating point numbers, without loss; docs/formats.md tells the rest.\n";
+    const bool has_residuals = intensity && intensity->residuals;
+    out += line("kind", quoted(kKind)) + line("version", std::to_string(has_residuals ? kVersion : 1)) +
            line("sensor", quoted(sensor)) + line("beams", std::to_string(beams));
     out += "\n[training]\n" + line("digest", quoted(training_digest)) +
            line("rays", std::to_string(training_rays));
@@ -203,6 +261,11 @@ std::string SensorModel::text() const {
         out += "\n[intensity]\n" +
                line("gain_by_beam", quoted(hex_text(std::span<const float>(intensity->gain)))) +
                text_of(intensity->net);
+    if (has_residuals)
+        out += line("residual_share", quoted(hex_text(std::span(&intensity->residuals->share, 1)))) +
+               list("residuals",
+                    rows_of(std::span(intensity->residuals->values[0], kResidualLevels * kResidualSteps),
+                            kResidualSteps));
     const Hash128 checksum = hash_bytes(std::as_bytes(std::span(out)));
     return out + std::string(kChecksum) + checksum.hex() + "\"\n";
 }
@@ -211,7 +274,7 @@ SensorModel SensorModel::parse(std::string_view text, std::string_view origin) {
     const toml::table table = parse_toml(checked(text, origin), origin);
     Section root(table, std::string(origin));
     if (root.text("kind") != kKind) root.fail("kind", "is not \"" + std::string(kKind) + "\"");
-    if (root.whole("version", 1, 1000) != kVersion)
+    if (root.whole("version", 1, 1000) > kVersion)
         root.fail("version", "is newer than this program; use the one that wrote the model");
     SensorModel model;
     model.sensor = root.text("sensor");
@@ -238,6 +301,7 @@ SensorModel SensorModel::parse(std::string_view text, std::string_view origin) {
         model.intensity->gain =
             numbers<float>(section, "gain_by_beam", section.text("gain_by_beam"), model.beams);
         model.intensity->net = read_network(section, model.beams);
+        if (section.has("residuals")) model.intensity->residuals = read_residuals(section);
         section.finish();
     }
     root.finish();

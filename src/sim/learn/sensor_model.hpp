@@ -34,6 +34,11 @@ struct NoiseShares {
 struct IntensityCorrection {
     std::vector<float> gain;  ///< by beam
     BeamNetwork net;
+    std::optional<ResidualTable> residuals;  ///< files of version 1 have none
+
+    /// What leaves intensities as they are.
+    static IntensityCorrection none(std::uint32_t beams);
+    bool corrects() const;  ///< false: none()
 };
 
 /// How well a model did on scans that it was not trained on.

@@ -3,7 +3,6 @@
 #include "core/output_file.hpp"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 namespace citysplat::sim {
@@ -66,13 +65,18 @@ FileQueue::Block FileQueue::take(std::size_t bytes) {
     return Block(*this, std::move(memory));
 }
 
-void FileQueue::put(std::filesystem::path path, Block block, std::size_t bytes) {
+void FileQueue::put(std::vector<File> files, Block block) {
     {
         const std::lock_guard lock(mutex_);
         rethrow_failure();
-        jobs_.push_back({std::move(path), std::move(block.memory_), bytes});
+        jobs_.push_back({std::move(files), std::move(block.memory_)});
     }
     work_.notify_one();
+}
+
+void FileQueue::put(std::filesystem::path path, Block block, std::size_t bytes) {
+    const std::span<const std::byte> content(block.data(), bytes);
+    put({{std::move(path), content}}, std::move(block));
 }
 
 void FileQueue::finish() {
@@ -102,21 +106,24 @@ void FileQueue::run_writer() {
         lock.unlock();
 
         std::exception_ptr failure;
+        std::uint64_t written = 0;
         try {
-            OutputFile file(job.path, OutputFile::Buffering::none);
-            file.writer().write(std::span(job.memory.data.get(), job.bytes));
-            file.commit();
+            for (const auto& [path, content] : job.files) {
+                OutputFile file(path, OutputFile::Buffering::none);
+                file.writer().write(content);
+                file.commit();
+                written += content.size();
+            }
         } catch (...) {
             failure = std::current_exception();
         }
 
         lock.lock();
         --being_written_;
+        written_bytes_ += written;
         if (failure) {
             if (!failure_) failure_ = failure;
             jobs_.clear();
-        } else {
-            written_bytes_ += job.bytes;
         }
         keep(std::move(job.memory));
     }

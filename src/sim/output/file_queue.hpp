@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -16,9 +17,9 @@ namespace citysplat::sim {
 
 /// Files that threads of their own write while others make the next ones.
 ///
-/// Protocol. Who has a file to write takes a block of memory, fills it and puts it into the queue under the
-/// name of the file; a thread of the queue writes it as an OutputFile and keeps the block for the next
-/// taker. Blocks that are being filled, waiting or kept count against the budget: take() first lets kept
+/// Protocol. Who has files to write takes a block of memory, fills it and puts it into the queue under the
+/// names of the files in it; a thread of the queue writes each as an OutputFile and keeps the block for the
+/// next taker. Blocks that are being filled, waiting or kept count against the budget: take() first lets kept
 /// blocks go and then waits until a file is written. A block beyond the budget is given when there is no
 /// other, so that every file can be written. The first failure ends the queue: the files behind it are not
 /// written, and take(), put() and finish() throw it.
@@ -31,7 +32,7 @@ class FileQueue {
         unsigned threads = 1;
     };
 
-    /// Memory for the content of a file, without value until it is filled. Goes back to the queue with this,
+    /// Memory for the content of files, without value until it is filled. Goes back to the queue with this,
     /// which must not outlive it.
     class Block {
       public:
@@ -54,6 +55,12 @@ class FileQueue {
         Memory memory_;
     };
 
+    /// A file to be written; its content lies in the block it is put with.
+    struct File {
+        std::filesystem::path path;
+        std::span<const std::byte> content;
+    };
+
     explicit FileQueue(const Options& options);
     /// Files that nobody has begun to write are not written.
     ~FileQueue();
@@ -62,6 +69,7 @@ class FileQueue {
 
     /// A block with room for that many bytes.
     Block take(std::size_t bytes);
+    void put(std::vector<File> files, Block block);
     /// The first `bytes` of the block become the file.
     void put(std::filesystem::path path, Block block, std::size_t bytes);
     /// Waits until all files are written.
@@ -74,9 +82,8 @@ class FileQueue {
   private:
     using Memory = Block::Memory;
     struct Job {
-        std::filesystem::path path;
+        std::vector<File> files;
         Memory memory;
-        std::size_t bytes = 0;
     };
 
     void run_writer();

@@ -24,11 +24,12 @@ namespace {
 constexpr const char *kManifest = "run.toml", *kKind = "citysplat run";
 
 /// All that a run may write. A manifest that names anything else is not ours.
-constexpr std::array<std::string_view, 7> kParts{"velodyne/*.bin", "labels/*.label", "scans/*.las",
+constexpr std::array<std::string_view, 9> kParts{"velodyne/*.bin", "labels/*.label", "scans/*.las",
                                                  "scans/*.laz",    "scans/*.ply",    "scans/*.pcd",
-                                                 "scans/*.xyz"};
-constexpr std::array<std::string_view, 8> kFiles{"calib.txt", "poses.txt", "times.txt", "cloud.las",
-                                                 "cloud.laz", "cloud.ply", "cloud.pcd", "cloud.xyz"};
+                                                 "scans/*.xyz",    "boxes/*.csv",    "label_02/*.txt"};
+constexpr std::array<std::string_view, 10> kFiles{"calib.txt",   "poses.txt",      "times.txt", "cloud.las",
+                                                  "cloud.laz",   "cloud.ply",      "cloud.pcd", "cloud.xyz",
+                                                  "objects.csv", "label_calib.txt"};
 
 /// "velodyne/*.bin" as "velodyne" and ".bin".
 std::pair<std::string_view, std::string_view> split(std::string_view part) {

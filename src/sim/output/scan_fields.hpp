@@ -12,8 +12,9 @@ struct ReturnPoint {
     const Scan& scan;
     std::uint32_t ray;
     const Return& r;
-    Vec3d position;       ///< in the frame of the file
-    float incidence_deg;  ///< 0 where nothing was met
+    Vec3d position;                                         ///< in the frame of the file
+    float incidence_deg;                                    ///< 0 where nothing was met
+    std::uint8_t return_number = 1, number_of_returns = 1;  ///< of its pulse, nearest first
 
     double gps_time() const { return scan.time_s + static_cast<double>(r.time_s); }
 };
@@ -44,9 +45,18 @@ inline constexpr auto kReturnFields = io::field_table<ReturnPoint>(
                 [](const ReturnPoint& p) { return static_cast<std::uint32_t>(p.r.splat_id); }},
     io::FieldOf{"beam", "", "laser", [](const ReturnPoint& p) { return p.r.beam; }},
     io::FieldOf{"label", "", "semantic class", [](const ReturnPoint& p) { return p.r.label; }},
+    io::FieldOf{"instance", "", "of what is not the city; 0: city",
+                [](const ReturnPoint& p) { return p.r.instance; }},
     io::FieldOf{"hits", "", "splats that contributed", [](const ReturnPoint& p) { return p.r.hits; }},
     io::FieldOf{"status", "", "0 none 1 return 2 dropped 3 lost",
                 [](const ReturnPoint& p) { return p.r.status; }});
+
+/// Of a sensor that reports two returns of a pulse (CloudLayout::several); LAS has places for them.
+inline constexpr auto kNumberFields =
+    io::field_table<ReturnPoint>(io::FieldOf{"return_number", "", "1: the nearest of its pulse",
+                                             [](const ReturnPoint& p) { return p.return_number; }},
+                                 io::FieldOf{"number_of_returns", "", "of its pulse",
+                                             [](const ReturnPoint& p) { return p.number_of_returns; }});
 
 /// How the surface was recorded when the city was made, on request (CloudLayout::recorded): what networks of
 /// one's own can learn from.

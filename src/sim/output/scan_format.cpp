@@ -50,14 +50,15 @@ class FormatOf final : public ScanFormat {
         return Record::header(layout, summary);
     }
     std::size_t most_record_bytes() const override { return Record::kMostBytes; }
-    void append(const Scan& scan, const CloudLayout& layout, std::byte*& at,
+    void append(const ScanPiece& piece, const CloudLayout& layout, std::byte*& at,
                 CloudSummary& summary) const override {
+        const Scan& scan = piece.scan;
         const Frame frame(layout, scan);
         std::array<std::uint32_t, kBlock> rays;
         std::array<float, kBlock> incidence_deg{};
         std::byte* out = at;  // a pointer that nothing else can change stays in a register
-        for (std::uint32_t next = 0; next < scan.returns.size();) {
-            const std::size_t count = choose(scan.returns, layout.keep_all, next, rays);
+        for (std::size_t next = piece.begin; next < piece.end;) {
+            const std::size_t count = choose(piece, layout.keep_all, next, rays);
             if constexpr (Record::kNeeds == Needs::all) {
                 for (std::size_t i = 0; i < count; ++i) incidence_deg[i] = scan.returns[rays[i]].cosine;
                 lanes_.incidences({incidence_deg.data(), count});
@@ -67,6 +68,7 @@ class FormatOf final : public ScanFormat {
             for (std::size_t i = 0; i < count; ++i) {
                 const Return& r = scan.returns[rays[i]];
                 ReturnPoint point{scan, rays[i], r, {0, 0, 0}, 0};
+                if (layout.several) count_returns(layout.keep_all, point);
                 if constexpr (Record::kNeeds != Needs::attributes)
                     point.position = frame.from_world(r.position);
                 if (r.status != RayStatus::none) point.incidence_deg = incidence_deg[i];
@@ -81,14 +83,29 @@ class FormatOf final : public ScanFormat {
     static constexpr std::size_t kBlock = 128;
 
     /// The next rays that are written, from `next` on.
-    static std::size_t choose(std::span<const Return> returns, bool all, std::uint32_t& next,
+    static std::size_t choose(const ScanPiece& piece, bool all, std::size_t& next,
                               std::array<std::uint32_t, kBlock>& rays) {
         std::size_t count = 0;
-        for (; next < returns.size() && count < kBlock; ++next) {
-            rays[count] = next;
-            count += all || returns[next].status == RayStatus::hit;
+        for (; next < piece.end && count < kBlock; ++next) {
+            rays[count] = static_cast<std::uint32_t>(next);
+            count += is_written(piece.scan, next, all);
         }
         return count;
+    }
+    /// A pulse without any return is written once.
+    static bool is_written(const Scan& scan, std::size_t at, bool all) {
+        const RayStatus status = scan.returns[at].status;
+        return status == RayStatus::hit || (all && (at < scan.pulses() || status != RayStatus::none));
+    }
+    /// `point.ray` is the place of a return among all of the scan; becomes that of its pulse.
+    static void count_returns(bool all, ReturnPoint& point) {
+        const Scan& scan = point.scan;
+        const std::size_t pulses = scan.pulses(), at = point.ray,
+                          other = at < pulses ? at + pulses : at - pulses;
+        point.ray = static_cast<std::uint32_t>(at % pulses);
+        if (!is_written(scan, other, all)) return;
+        point.number_of_returns = 2;
+        point.return_number = scan.returns[other].range_m < point.r.range_m ? 2 : 1;
     }
 
     const ReturnLanes lanes_ = return_lanes();
@@ -126,6 +143,8 @@ struct LasRecord {
         point.label = p.r.label;
         point.source = p.r.beam;
         point.gps_time = p.gps_time();
+        point.return_number = p.return_number;
+        point.number_of_returns = p.number_of_returns;
         io::put_las_point(at, point);
         put_fields(at, p, layout);
         return grid.metres(point.place);
@@ -135,17 +154,20 @@ struct LasRecord {
 /// What PLY and PCD share.
 struct TableRecord {
     static constexpr Needs kNeeds = Needs::all;
-    static constexpr std::size_t kMostBytes = kPlaceFields.kBytes + kMostFieldBytes;
+    static constexpr std::size_t kMostBytes = kPlaceFields.kBytes + kMostFieldBytes + kNumberFields.kBytes;
     static std::vector<Field> fields(const CloudLayout& layout) {
         constexpr auto kPlace = kPlaceFields.fields();
         std::vector<Field> all(kPlace.begin(), kPlace.end());
         const std::vector<Field> rest = fields_of(layout);
         all.insert(all.end(), rest.begin(), rest.end());
+        constexpr auto kNumbers = kNumberFields.fields();
+        if (layout.several) all.insert(all.end(), kNumbers.begin(), kNumbers.end());
         return all;
     }
     static Vec3d put(std::byte*& at, const ReturnPoint& p, const CloudLayout& layout) {
         kPlaceFields.put(at, p);
         put_fields(at, p, layout);
+        if (layout.several) kNumberFields.put(at, p);
         return p.position;
     }
 };
@@ -184,7 +206,8 @@ struct KittiLabelRecord {
     static constexpr std::size_t kMostBytes = 4;
     static std::string header(const CloudLayout&, const CloudSummary&) { return {}; }
     static Vec3d put(std::byte*& at, const ReturnPoint& p, const CloudLayout&) {
-        io::put(at, static_cast<std::uint32_t>(p.r.label));
+        // SemanticKITTI: the class in the low half, the instance in the high one.
+        io::put(at, static_cast<std::uint32_t>(p.r.label) | static_cast<std::uint32_t>(p.r.instance) << 16);
         return p.position;
     }
 };
@@ -192,9 +215,14 @@ struct KittiLabelRecord {
 struct XyzRecord {
     static constexpr Needs kNeeds = Needs::positions;
     static constexpr std::string_view kExtension = ".xyz";
-    static constexpr std::size_t kMostBytes = 112;
-    static std::string header(const CloudLayout&, const CloudSummary&) { return "x y z intensity label\n"; }
-    static Vec3d put(std::byte*& at, const ReturnPoint& p, const CloudLayout&) {
+    static constexpr std::size_t kMostBytes = 132;
+    static std::string header(const CloudLayout& layout, const CloudSummary&) {
+        std::string columns = "x y z intensity label";
+        if (layout.recorded) columns += " recorded_intensity recorded_range recorded_incidence";
+        if (layout.several) columns += " return_number number_of_returns";
+        return columns + '\n';
+    }
+    static Vec3d put(std::byte*& at, const ReturnPoint& p, const CloudLayout& layout) {
         char* c = reinterpret_cast<char*>(at);
         char* end = c + kMostBytes;
         for (const double v : {p.position.x, p.position.y, p.position.z}) {
@@ -202,8 +230,16 @@ struct XyzRecord {
             *c++ = ' ';
         }
         c = std::to_chars(c, end, p.r.intensity).ptr;
-        *c++ = ' ';
-        c = std::to_chars(c, end, p.r.label).ptr;
+        const auto column = [&c, end](unsigned value) {
+            *c++ = ' ';
+            c = std::to_chars(c, end, value).ptr;
+        };
+        column(p.r.label);
+        if (layout.recorded)
+            for (const unsigned value : {unsigned{p.r.recorded_intensity}, unsigned{p.r.recorded_range_m},
+                                         unsigned{p.r.recorded_incidence}})
+                column(value);
+        if (layout.several) column(p.return_number), column(p.number_of_returns);
         *c++ = '\n';
         at = reinterpret_cast<std::byte*>(c);
         return p.position;

@@ -15,9 +15,16 @@ namespace citysplat::sim {
 struct CloudLayout {
     bool sensor_frame = false;  ///< coordinates in the sensor's frame when the scan began, else world
     bool keep_all = false;      ///< rays without return too, with their status
-    bool recorded = false;      ///< kRecordedFields too, in LAS, PLY and PCD
+    bool recorded = false;      ///< kRecordedFields too, in all formats but KITTI
+    bool several = false;       ///< pulses have several returns: kNumberFields too, in all formats but KITTI
     Vec3d offset_m{0, 0, 0};    ///< LAS: added to stored coordinates
     std::string crs;            ///< WKT, where the format can say it
+};
+
+/// Some of the returns of a scan.
+struct ScanPiece {
+    const Scan& scan;
+    std::size_t begin, end;
 };
 
 /// A file format for returns: a header of a size that does not depend on the points (so that it can be
@@ -29,9 +36,9 @@ class ScanFormat {
     virtual std::string header(const CloudLayout& layout, const io::CloudSummary& summary) const = 0;
     /// No record is longer.
     virtual std::size_t most_record_bytes() const = 0;
-    /// Puts the records of a scan at `at`, moves it behind them and counts them in `summary`. Requires room
-    /// for the longest record of every ray.
-    virtual void append(const Scan& scan, const CloudLayout& layout, std::byte*& at,
+    /// Puts the records of a piece at `at`, moves it behind them and counts them in `summary`. Requires room
+    /// for the longest record of every return.
+    virtual void append(const ScanPiece& piece, const CloudLayout& layout, std::byte*& at,
                         io::CloudSummary& summary) const = 0;
 };
 

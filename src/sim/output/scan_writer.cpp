@@ -41,11 +41,20 @@ RunManifest manifest_of(const ScanWriterOptions& options) {
     if (options.format == "laz") io::require_laz_writing();
     format_named(options.format);
     const bool kitti = options.format == "kitti";
+    if (kitti && options.recorded && !options.accumulate)
+        throw UsageError(
+            "--recorded: KITTI files have no place for how surfaces were recorded; take --format las, ply, "
+            "pcd "
+            "or xyz, or --accumulate, whose cloud has it");
     RunManifest manifest{false, options.planned_scans, {}, {"poses.txt", "times.txt"}};
     if (kitti) manifest.files.push_back("calib.txt");
     if (options.accumulate) manifest.files.push_back("cloud." + (kitti ? "ply" : options.format));
     if (options.scans && kitti) manifest.parts = {"velodyne/*.bin", "labels/*.label"};
     if (options.scans && !kitti) manifest.parts = {"scans/*." + options.format};
+    if (options.boxes) {
+        manifest.parts.insert(manifest.parts.end(), {"boxes/*.csv", "label_02/*.txt"});
+        manifest.files.insert(manifest.files.end(), {"objects.csv", "label_calib.txt"});
+    }
     return manifest;
 }
 
@@ -62,6 +71,7 @@ ScanWriter::ScanWriter(const ScanWriterOptions& options)
       queue_({.threads = writer_threads()}) {
     layout_.keep_all = options.keep_all;
     layout_.recorded = options.recorded;
+    layout_.several = options.several;
     layout_.crs = options.crs;
     layout_.sensor_frame =
         options.frame == "sensor" ||
@@ -79,6 +89,10 @@ ScanWriter::ScanWriter(const ScanWriterOptions& options)
         cloud_format_ = format_named(kitti ? "ply" : options.format);
         cloud_.emplace(options.directory / ("cloud" + std::string(cloud_format_->extension())));
     }
+    if (options.boxes) {
+        make_directory(options.directory / "boxes");
+        make_directory(options.directory / "label_02");
+    }
     poses_.emplace(options.directory / "poses.txt");
     times_.emplace(options.directory / "times.txt");
     if (kitti) {
@@ -90,28 +104,70 @@ ScanWriter::ScanWriter(const ScanWriterOptions& options)
 ScanWriter::~ScanWriter() = default;
 
 void ScanWriter::consume(const Scan& scan) {
-    for (const Part& part : parts_) write_file(part, scan);
+    if (!parts_.empty()) write_files(scan);
+    if (options_.boxes) write_boxes(scan);
 }
 
-void ScanWriter::write_file(const Part& part, const Scan& scan) {
+void ScanWriter::write_boxes(const Scan& scan) {
+    const std::vector<SeenBox> boxes = options_.boxes->seen_in(scan);
+    const std::string name = scan_name(scan.index);
+    write_text(options_.directory / "boxes" / (name + ".csv"), options_.boxes->csv(boxes));
+    write_text(options_.directory / "label_02" / (name + ".txt"), options_.boxes->kitti(boxes, scan));
+}
+
+void ScanWriter::write_text(const std::filesystem::path& path, const std::string& text) {
+    FileQueue::Block block = queue_.take(text.size());
+    std::memcpy(block.data(), text.data(), text.size());
+    queue_.put(path, std::move(block), text.size());
+}
+
+/// All files of a scan, piece by piece: what the first has read from memory the next one finds in the cache.
+void ScanWriter::write_files(const Scan& scan) {
+    constexpr std::size_t kPiece = 2048;
+    struct Content {
+        std::byte *begin, *end;
+        io::CloudSummary summary{};
+    };
     CloudLayout layout = layout_;
     if (!layout.sensor_frame) layout.offset_m = whole_metres(scan.world_from_sensor.translation);
-    io::CloudSummary summary;
-    const std::size_t header_bytes = part.format->header(layout, summary).size();
-    FileQueue::Block block =
-        queue_.take(header_bytes + scan.returns.size() * part.format->most_record_bytes());
-    std::byte* end = block.data() + header_bytes;
-    part.format->append(scan, layout, end, summary);
-    const std::string header = part.format->header(layout, summary);
-    std::memcpy(block.data(), header.data(), header_bytes);
-    const auto bytes = static_cast<std::size_t>(end - block.data());
-    std::filesystem::path path =
-        part.directory / (scan_name(scan.index) + std::string(part.format->extension()));
-    if (!is_laz()) return queue_.put(std::move(path), std::move(block), bytes);
-    OutputFile file(path, OutputFile::Buffering::none);
-    file.writer().write(std::span(block.data(), bytes));
+    std::vector<std::size_t> header_bytes;
+    std::size_t room = 0;
+    for (const Part& part : parts_) {
+        header_bytes.push_back(part.format->header(layout, {}).size());
+        room += header_bytes.back() + scan.returns.size() * part.format->most_record_bytes();
+    }
+    FileQueue::Block block = queue_.take(room);
+    std::vector<Content> contents;
+    std::byte* at = block.data();
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+        contents.push_back({at, at + header_bytes[i]});
+        at += header_bytes[i] + scan.returns.size() * parts_[i].format->most_record_bytes();
+    }
+    for (std::size_t begin = 0; begin < scan.returns.size(); begin += kPiece) {
+        const ScanPiece piece{scan, begin, std::min(begin + kPiece, scan.returns.size())};
+        for (std::size_t i = 0; i < parts_.size(); ++i)
+            parts_[i].format->append(piece, layout, contents[i].end, contents[i].summary);
+    }
+    std::vector<FileQueue::File> files;
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+        const auto& [begin, end, summary] = contents[i];
+        const std::string header = parts_[i].format->header(layout, summary);
+        std::memcpy(begin, header.data(), header_bytes[i]);
+        files.push_back(
+            {parts_[i].directory / (scan_name(scan.index) + std::string(parts_[i].format->extension())),
+             {begin, end}});
+    }
+    if (is_laz())
+        for (const FileQueue::File& las : files) write_laz(las);
+    else
+        queue_.put(std::move(files), std::move(block));
+}
+
+void ScanWriter::write_laz(const FileQueue::File& las) {
+    OutputFile file(las.path, OutputFile::Buffering::none);
+    file.writer().write(las.content);
     commit_laz(file);
-    laz_bytes_ += bytes;
+    laz_bytes_ += las.content.size();
 }
 
 void ScanWriter::commit_laz(OutputFile& file) const {
@@ -131,17 +187,22 @@ void ScanWriter::conclude(const Scan& scan) {
         cloud_layout_.emplace();
         cloud_layout_->keep_all = options_.keep_all;
         cloud_layout_->recorded = options_.recorded;
+        cloud_layout_->several = options_.several;
         cloud_layout_->crs = options_.crs;
         cloud_layout_->offset_m = whole_metres(scan.world_from_sensor.translation);
         cloud_->writer().text(cloud_format_->header(*cloud_layout_, cloud_summary_));
     }
     cloud_records_.resize(scan.returns.size() * cloud_format_->most_record_bytes());
     std::byte* end = cloud_records_.data();
-    cloud_format_->append(scan, *cloud_layout_, end, cloud_summary_);
+    cloud_format_->append({scan, 0, scan.returns.size()}, *cloud_layout_, end, cloud_summary_);
     cloud_->writer().write({cloud_records_.data(), end});
 }
 
 void ScanWriter::finish() {
+    if (options_.boxes) {
+        write_text(options_.directory / "objects.csv", options_.boxes->table());
+        write_text(options_.directory / "label_calib.txt", ObjectBoxes::kCalibration);
+    }
     queue_.finish();
     if (cloud_) {
         const std::string header =

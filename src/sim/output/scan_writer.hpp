@@ -2,6 +2,7 @@
 
 #include "core/output_file.hpp"
 #include "sim/output/file_queue.hpp"
+#include "sim/output/object_boxes.hpp"
 #include "sim/output/run_directory.hpp"
 #include "sim/output/scan_format.hpp"
 #include "sim/scan/scan_sink.hpp"
@@ -21,9 +22,12 @@ struct ScanWriterOptions {
     std::string frame = "auto";    ///< world, sensor; auto: sensor for kitti and pcd, world for the others
     bool keep_all = false;         ///< rays without return too
     bool recorded = false;         ///< how surfaces were recorded, too: kRecordedFields
+    bool several = false;          ///< the sensor reports several returns of a pulse
     bool scans = true;             ///< one file per scan
     bool accumulate = false;       ///< all returns in one file, world frame
     std::string crs;
+    /// Also write which objects there are, and where each scan saw them. Must outlive the writer.
+    const ObjectBoxes* boxes = nullptr;
     std::uint64_t planned_scans = 0;  ///< no scan has a higher index; see scan_times()
     bool overwrite = false;           ///< replace the scans of another run
 };
@@ -35,6 +39,11 @@ struct ScanWriterOptions {
 ///   cloud.las                          with `accumulate` (kitti: cloud.ply)
 ///   poses.txt, times.txt               pose of the sensor (3 × 4, rows) and time, when each scan begins
 ///   calib.txt                          kitti: Tr is the identity, the poses are those of the sensor
+///   objects.csv                        with `boxes`: all things that stand or move besides the city
+///   boxes/000000.csv, label_02/000000.txt …      with `boxes`: those that the scan saw, at the mean time of
+///   their
+///                                      returns, in our form and in KITTI's; label_calib.txt belongs to the
+///                                      latter
 ///   run.toml                           what of all this was written
 ///
 /// Every file appears when it is whole: those of scans one by one, the others in finish().
@@ -60,7 +69,10 @@ class ScanWriter final : public ScanSink {
         std::filesystem::path directory;
     };
 
-    void write_file(const Part& part, const Scan& scan);
+    void write_files(const Scan& scan);
+    void write_laz(const FileQueue::File& las);
+    void write_boxes(const Scan& scan);
+    void write_text(const std::filesystem::path& path, const std::string& text);
     void commit_laz(OutputFile& file) const;
     bool is_laz() const { return options_.format == "laz"; }  ///< LAS first, then compressed
 

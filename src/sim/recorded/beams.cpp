@@ -365,6 +365,29 @@ BeamTable merged_by_number(std::span<const BeamTable> tables) {
     return numbered_table(elevations);
 }
 
+/// By how much elevations are higher than the beams that they are nearest to: poses that were corrected for
+/// one sweep more than for another tilt its beams.
+double shift_from(const std::vector<double>& ascending, std::span<const double> elevations) {
+    std::vector<double> off;
+    for (const double e : elevations) off.push_back(e - ascending[nearest_of(ascending, e)]);
+    return off.empty() ? 0 : median_of(off);
+}
+
+/// Elevations of one beam in several sweeps, whose shift is taken out, differ by less.
+constexpr double kSameBeam_rad = 0.05 * kDegree_rad;
+
+/// Is there room for a beam? One that is missing leaves a gap of twice the spacing; one that is known is
+/// found near itself.
+bool is_between(const std::vector<double>& ascending, double e) {
+    constexpr double kInGap = 0.4;
+    const auto after =
+        static_cast<std::size_t>(std::lower_bound(ascending.begin(), ascending.end(), e) - ascending.begin());
+    const std::size_t near = nearest_of(ascending, e);
+    const bool inside = after > 0 && after < ascending.size();
+    const double gap = inside ? ascending[after] - ascending[after - 1] : spacing_at(ascending, near);
+    return std::fabs(e - ascending[near]) > kInGap * gap;
+}
+
 }  // namespace
 
 std::optional<BeamTable> find_beams(std::span<const RecordedRay> returns) {
@@ -375,25 +398,33 @@ std::optional<BeamTable> find_beams(std::span<const RecordedRay> returns) {
 }
 
 BeamTable merged(std::span<const BeamTable> tables) {
-    const BeamTable* largest = nullptr;
-    for (const BeamTable& table : tables)
-        if (!largest || table.size() > largest->size()) largest = &table;
-    if (!largest) return {};
-    if (!largest->number.empty()) return merged_by_number(tables);
-    if (largest->ring_by_ring) return *largest;
-    std::vector<double> ascending(largest->elevation_rad.rbegin(), largest->elevation_rad.rend());
-    // A beam that is missing leaves a gap of twice the spacing; one that is known is found near itself.
-    constexpr double kInGap = 0.4;
-    for (const BeamTable& table : tables)
-        for (const double e : table.elevation_rad) {
-            const auto after = static_cast<std::size_t>(
-                std::lower_bound(ascending.begin(), ascending.end(), e) - ascending.begin());
-            const std::size_t near = nearest_of(ascending, e);
-            const bool inside = after > 0 && after < ascending.size();
-            const double gap = inside ? ascending[after] - ascending[after - 1] : spacing_at(ascending, near);
-            if (std::fabs(e - ascending[near]) > kInGap * gap && ascending.size() < kMostBeams)
-                ascending.insert(ascending.begin() + static_cast<std::ptrdiff_t>(after), e);
-        }
+    std::vector<const BeamTable*> by_size;
+    for (const BeamTable& table : tables) by_size.push_back(&table);
+    std::stable_sort(by_size.begin(), by_size.end(),
+                     [](const BeamTable* a, const BeamTable* b) { return a->size() < b->size(); });
+    if (by_size.empty()) return {};
+    if (!by_size.back()->number.empty()) return merged_by_number(tables);
+    if (by_size.back()->ring_by_ring) return *by_size.back();
+    // A sweep may lack beams or show too many: what most of them show is the base.
+    const BeamTable& base = *by_size[by_size.size() / 2];
+    std::vector<double> ascending(base.elevation_rad.rbegin(), base.elevation_rad.rend());
+    std::vector<double> missing;
+    for (const BeamTable& table : tables) {
+        const double shift = shift_from(ascending, table.elevation_rad);
+        for (const double e : table.elevation_rad)
+            if (is_between(ascending, e - shift)) missing.push_back(e - shift);
+    }
+    std::sort(missing.begin(), missing.end());
+    // A beam that two sweeps show is one, where there are so many that chance would show one in any of them.
+    const std::size_t least = tables.size() < 4 ? 1 : 2;
+    for (std::size_t first = 0; first < missing.size() && ascending.size() < kMostBeams;) {
+        std::size_t end = first + 1;
+        while (end < missing.size() && missing[end] - missing[end - 1] < kSameBeam_rad) ++end;
+        const double middle = missing[first + (end - first) / 2];
+        if (end - first >= least && is_between(ascending, middle))
+            ascending.insert(std::lower_bound(ascending.begin(), ascending.end(), middle), middle);
+        first = end;
+    }
     return {{ascending.rbegin(), ascending.rend()}, {}, false};
 }
 
@@ -417,9 +448,11 @@ void assign_beams(const BeamTable& table, std::span<RecordedRay> rays, std::size
     }
     const std::vector<double> ascending(table.elevation_rad.rbegin(), table.elevation_rad.rend());
     const std::vector<double> elevations = untilted(returns);
+    const double shift = ascending.empty() ? 0 : shift_from(ascending, elevations);
     for (std::size_t i = 0; i < returns.size(); ++i) {
-        const std::size_t near = nearest_of(ascending, elevations[i]);
-        if (std::fabs(elevations[i] - ascending[near]) <= kFarFromBeam_rad)
+        const double elevation = elevations[i] - shift;
+        const std::size_t near = nearest_of(ascending, elevation);
+        if (std::fabs(elevation - ascending[near]) <= kFarFromBeam_rad)
             returns[i].beam = static_cast<std::uint16_t>(ascending.size() - 1 - near);
     }
 }

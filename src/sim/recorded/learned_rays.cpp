@@ -10,15 +10,14 @@ LearnedRays::LearnedRays(const Sensor& sensor, const BeamTable& found)
 void LearnedRays::apply(const RecordedScan& scan, std::uint64_t index, std::span<Return> simulated) {
     constexpr std::uint64_t kSeed = 1;
     std::vector<Return> image = images_.lesson(scan, simulated).simulated;
+    const std::vector<std::uint32_t> places = images_.places_of(scan);
     pass_.apply(image, {scan_key(kSeed, 0, index), learn::place_key(kSeed)}, scratch_);
     for (std::size_t i = 0; i < simulated.size(); ++i) {
         Return& r = simulated[i];
         if (!images_.reaches(r.range_m)) r.status = RayStatus::none;
-        const auto place = images_.place_of(scan.rays[i]);
-        // Of several rays in one place the image has the first; another one may have met something else.
-        if (!place || r.status != RayStatus::hit || image[*place].splat_id != r.splat_id) continue;
-        r.status = image[*place].status;
-        r.intensity = image[*place].intensity;
+        if (places[i] == LessonMaker::kNowhere || r.status != RayStatus::hit) continue;
+        r.status = image[places[i]].status;
+        r.intensity = image[places[i]].intensity;
     }
 }
 

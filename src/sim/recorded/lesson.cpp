@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 namespace citysplat::sim {
 
@@ -73,12 +74,31 @@ LessonMaker::LessonMaker(const Sensor& sensor, const BeamTable& found)
       max_range_m_(static_cast<float>(sensor.max_range_m)),
       beam_of_(match_beams(sensor, found)) {}
 
-std::optional<std::uint32_t> LessonMaker::place_of(const RecordedRay& ray) const {
-    if (ray.beam >= beam_of_.size()) return std::nullopt;
-    const std::uint32_t beam = beam_of_[ray.beam];
-    const auto column = grid_.column_at(beam, ray.azimuth_rad);
-    if (!column) return std::nullopt;
-    return *column * grid_.beams() + beam;
+std::vector<std::uint32_t> LessonMaker::places_of(const RecordedScan& scan) const {
+    std::vector<std::uint32_t> places(scan.rays.size(), kNowhere);
+    std::vector<bool> taken(grid_.rays());
+    const std::uint32_t columns = grid_.columns();
+    const auto take = [&](std::size_t i, std::uint32_t column) {
+        const std::uint32_t place = column * grid_.beams() + beam_of_[scan.rays[i].beam];
+        if (taken[place]) return false;
+        taken[place] = true;
+        places[i] = place;
+        return true;
+    };
+    std::vector<std::pair<std::size_t, std::uint32_t>> late;  // ray, column: taken by another
+    for (std::size_t i = 0; i < scan.rays.size(); ++i) {
+        const RecordedRay& ray = scan.rays[i];
+        if (ray.beam >= beam_of_.size()) continue;
+        const auto column = grid_.column_at(beam_of_[ray.beam], ray.azimuth_rad);
+        if (column && !take(i, *column)) late.emplace_back(i, *column);
+    }
+    for (const auto& [i, column] : late)
+        for (const bool next : {true, false}) {
+            const bool at_end = column == (next ? columns - 1 : 0);
+            if (at_end && !grid_.wraps()) continue;
+            if (take(i, (column + (next ? 1 : columns - 1)) % columns)) break;
+        }
+    return places;
 }
 
 learn::LearningScan LessonMaker::lesson(const RecordedScan& scan, std::span<const Return> simulated) const {
@@ -87,17 +107,18 @@ learn::LearningScan LessonMaker::lesson(const RecordedScan& scan, std::span<cons
     lesson.simulated.resize(grid_.rays());
     lesson.observed.resize(grid_.rays());
     std::vector<bool> known(grid_.rays());
+    const std::vector<std::uint32_t> places = places_of(scan);
     for (std::size_t i = 0; i < scan.rays.size(); ++i) {
         const RecordedRay& real = scan.rays[i];
-        const auto ray = place_of(real);
-        if (!ray || known[*ray]) continue;
-        known[*ray] = true;
-        Return& r = lesson.simulated[*ray];
+        const std::uint32_t place = places[i];
+        if (place == kNowhere) continue;
+        known[place] = true;
+        Return& r = lesson.simulated[place];
         r = simulated[i];
-        r.beam = static_cast<std::uint16_t>(*ray % grid_.beams());
+        r.beam = static_cast<std::uint16_t>(place % grid_.beams());
         if (!reaches(r.range_m)) r.status = RayStatus::none;
-        lesson.observed[*ray] = {
-            real.is_empty() ? learn::Answer::empty : learn::Answer::returned,
+        lesson.observed[place] = {
+            real.met_city() ? learn::Answer::returned : learn::Answer::empty,
             static_cast<float>(real.range_m),
             scan.has_intensity ? static_cast<float>(real.intensity) * learn::kIntensityScale : -1.0f};
     }

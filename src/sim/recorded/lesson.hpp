@@ -23,11 +23,14 @@ class LessonMaker {
     LessonMaker(const Sensor& sensor, const BeamTable& found);
 
     /// `simulated` is what the city returns to the rays of the scan. Returns outside the sensor's range count
-    /// as none. Of several rays in one place of the image the first is taken; a place without ray shows its
-    /// neighbours what the ray beside it met, and teaches nothing itself.
+    /// as none, and so do real ones of the recording car: its shadow is what a mask is learned from. A
+    /// place without ray shows its neighbours what the ray beside it met, and teaches nothing itself.
     learn::LearningScan lesson(const RecordedScan& scan, std::span<const Return> simulated) const;
-    /// Where the image has a ray. Nothing when the sensor does not fire there.
-    std::optional<std::uint32_t> place_of(const RecordedRay& ray) const;
+    /// Where the image has each ray of the scan; kNowhere when the sensor does not fire there. The turning of
+    /// a real head is not quite even: of two rays that look into one column the second goes to the next one
+    /// if that is free, and nowhere if it is not.
+    std::vector<std::uint32_t> places_of(const RecordedScan& scan) const;
+    static constexpr std::uint32_t kNowhere = 0xffffffff;
     /// Whether the sensor would report a return at that range.
     bool reaches(float range_m) const { return range_m >= min_range_m_ && range_m <= max_range_m_; }
 

@@ -2,6 +2,8 @@
 
 #include "core/error.hpp"
 #include "core/math/math_hd.hpp"
+#include "io/input/adjusted_file.hpp"
+#include "io/input/open_point_file.hpp"
 #include "sim/recorded/empty_rays.hpp"
 #include "sim/recorded/ray_caster.hpp"
 
@@ -68,10 +70,25 @@ RecordedDrive::RecordedDrive(std::vector<InputSource> sources, ReadOptions readi
     : sources_(std::move(sources)), reading_(std::move(reading)), trajectory_(std::move(trajectory)) {}
 
 std::optional<Pose> RecordedDrive::pose_at(const InputSource& source, double time_s) const {
-    return source.drive ? source.sensor_at(time_s) : trajectory_.at(time_s);
+    std::optional<Pose> pose = source.drive ? source.sensor_at(time_s) : trajectory_.at(time_s);
+    if (!pose || !reading_.adjustment) return pose;
+    // Points are where the adjusted trajectory puts them, so their sensor looks where that one says.
+    const Adjustment& adjustment = *reading_.adjustment;
+    const auto given = adjustment.given.empty() ? pose : adjustment.given.at(time_s),
+               adjusted = adjustment.adjusted.at(time_s);
+    if (!given || !adjusted) return pose;
+    return *adjusted * inverse(*given) * *pose;
+}
+
+std::unique_ptr<PointFile> RecordedDrive::open(const InputSource& source) const {
+    ReadOptions options = source.read_options(reading_);
+    options.mask.own_car.clear();  // marked instead, see rays_of()
+    return open_point_file(source.path, options);
 }
 
 RecordedScan RecordedDrive::rays_of(const InputSource& source, const PointBatch& batch) const {
+    SensorMask car;
+    if (source.drive) car.own_car = source.drive->own_car;
     RecordedScan scan;
     scan.name = source.path.string();
     scan.has_intensity = !batch.intensity.empty();
@@ -102,6 +119,8 @@ RecordedScan RecordedDrive::rays_of(const InputSource& source, const PointBatch&
         if (!batch.beam.empty()) ray.beam = batch.beam[i];
         if (scan.has_intensity) ray.intensity = batch.intensity[i];
         if (scan.has_labels) ray.label = batch.label[i];
+        ray.own_car = car.reason(rotate(conjugate(pose->rotation), to_point)).has_value();
+        scan.own_car += ray.own_car;
         if (scan.rays.empty()) scan.world_from_sensor = *pose;
         scan.rays.push_back(ray);
     }
@@ -120,7 +139,7 @@ RecordedScan RecordedDrive::rays_of(const InputSource& source, const PointBatch&
 
 std::optional<RecordedScan> RecordedDrive::read_sweep(std::size_t index, const CancelToken& cancel) const {
     const InputSource& source = sources_[index];
-    const auto file = source.open(reading_);
+    const auto file = open(source);
     if (file->info().points > kMostPointsOfSweep) return std::nullopt;
     PointBatch batch, whole;
     for (std::size_t block = 0; block < file->block_count(); ++block) {
@@ -145,7 +164,7 @@ void RecordedDrive::read(std::size_t index, const CancelToken& cancel,
         }
         return use(*sweep);
     }
-    const auto file = source.open(reading_);
+    const auto file = open(source);
     PointBatch batch;
     for (std::size_t block = 0; block < file->block_count(); ++block) {
         cancel.check();

@@ -20,6 +20,9 @@ namespace citysplat::sim {
 /// A file that lasts at most a second is one sweep: its beams are found, and the rays that did not come back
 /// are put where its range image has gaps. A longer one is a survey: it is read in pieces, whose beams are
 /// not known.
+///
+/// Returns of the recording car, where its drive knows the car, are kept and marked: they are no surface of
+/// the city, but say that nothing of it was seen there.
 class RecordedDrive {
   public:
     /// `trajectory` may be empty.
@@ -40,6 +43,7 @@ class RecordedDrive {
   private:
     /// The whole file, without beams; nothing when it is no sweep.
     std::optional<RecordedScan> read_sweep(std::size_t source, const CancelToken& cancel) const;
+    std::unique_ptr<PointFile> open(const InputSource& source) const;
     std::optional<Pose> pose_at(const InputSource& source, double time_s) const;
     RecordedScan rays_of(const InputSource& source, const PointBatch& batch) const;
 

@@ -3,6 +3,7 @@
 #include "core/math/math_hd.hpp"
 #include "core/math/vec_hd.hpp"
 #include "model/splat_hd.hpp"
+#include "sim/sensor/beam_hd.hpp"
 #include "sim/sensor/firing_hd.hpp"
 #include "sim/sensor/sensor_model_hd.hpp"
 #include "trace/hit_hd.hpp"
@@ -39,7 +40,8 @@ struct Return {
     std::uint16_t recorded_intensity;  ///< of the (first) splat hit, before the sensor's intensity model
     std::uint8_t recorded_range_m;     ///< Splat::range
     std::uint8_t recorded_incidence;   ///< Splat::incidence
-    std::uint32_t reserved;
+    std::uint16_t instance;            ///< of the part (trace/part.hpp) that was met; 0: of the city
+    std::uint16_t reserved;
 };
 static_assert(sizeof(Return) == 72);
 inline constexpr std::size_t kDigestedBytes = 64;
@@ -60,8 +62,9 @@ struct ReturnModel {
     float gap_m = 0;          ///< greatest distance between consecutive hits of one surface
     std::uint32_t noise = 1;  ///< 0: neither error nor drops
     std::uint32_t reserved = 0;
+    BeamModel beam;
 };
-static_assert(sizeof(ReturnModel) == 88);
+static_assert(sizeof(ReturnModel) == 104);
 
 /// The hits of a ray that make one return.
 struct Echo {
@@ -86,7 +89,12 @@ struct Pulse {
     std::uint64_t scan;  ///< the scan's scan_key()
     const Firing& firing;
     const trace::Ray& ray;
+    std::uint32_t number = 0;  ///< 1: its second return
 };
+/// Whose random numbers a return takes: the second ones of pulses have others than the first.
+CITYSPLAT_HD constexpr std::uint64_t noise_ray(std::uint32_t ray, std::uint32_t number) {
+    return ray | static_cast<std::uint64_t>(number) << 32;
+}
 
 /// What takes arithmetic to find out of an echo.
 struct Measurement {
@@ -100,7 +108,8 @@ CITYSPLAT_HD inline Measurement measurement_of(const Pulse& pulse, const Echo& e
     const float along = dot(normal, pulse.ray.direction), steepness = std::fabs(along);
     Measurement m{along > 0 ? -normal : normal, steepness > 1 ? 1 : steepness, echo.range_m};
     if (pulse.model.noise)
-        m.range_m = measured_range(m.range_m, pulse.model.error, pulse.scan, pulse.firing.ray);
+        m.range_m = measured_range(m.range_m, pulse.model.error, pulse.scan,
+                                   noise_ray(pulse.firing.ray, pulse.number));
     return m;
 }
 
@@ -119,7 +128,7 @@ CITYSPLAT_HD inline Return return_of(const Pulse& pulse, const Echo& echo, const
     const ReturnModel& model = pulse.model;
     const double cosine = static_cast<double>(measured.cosine);
     const bool dropped = model.noise && is_dropped(cosine, model.drop_probability, model.min_cosine,
-                                                   pulse.scan, pulse.firing.ray);
+                                                   pulse.scan, noise_ray(pulse.firing.ray, pulse.number));
     return {pulse.ray.origin + vec_cast<double>(pulse.ray.direction) * measured.range_m,
             static_cast<float>(measured.range_m),
             pulse.firing.time_s,
@@ -134,6 +143,7 @@ CITYSPLAT_HD inline Return return_of(const Pulse& pulse, const Echo& echo, const
             echo.first->intensity,
             echo.first->acquired_range_m,
             echo.first->acquired_incidence,
+            echo.first->instance,
             0};
 }
 CITYSPLAT_HD inline Return return_of(const Pulse& pulse, const Echo& echo) {

@@ -9,6 +9,7 @@
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+#include "core/math/mix_inl.hpp"
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();
@@ -16,6 +17,8 @@ namespace citysplat::sim {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
+using citysplat::HWY_NAMESPACE::mix;
+using citysplat::HWY_NAMESPACE::product;
 
 /// As many doubles as fit a vector of at most 64 bytes.
 using Doubles = hn::CappedTag<double, 8>;
@@ -24,32 +27,6 @@ using Double = hn::Vec<Doubles>;
 using Word = hn::Vec<Words>;
 
 HWY_INLINE Double number(double value) { return hn::Set(Doubles(), value); }
-
-/// a · b modulo 2⁶⁴, from products of 32 bits: not every instruction set has another.
-template <class V>
-HWY_INLINE V product(V a, std::uint64_t b) {
-    const hn::DFromV<V> words;
-    if constexpr (hn::MaxLanes(words) == 1) {
-        return hn::Set(words, hn::GetLane(a) * b);
-    } else {
-        const hn::Repartition<std::uint32_t, decltype(words)> halves;
-        const V factor = hn::Set(words, b);
-        const auto a_low = hn::BitCast(halves, a), a_high = hn::BitCast(halves, hn::ShiftRight<32>(a));
-        const auto b_low = hn::BitCast(halves, factor),
-                   b_high = hn::BitCast(halves, hn::ShiftRight<32>(factor));
-        const V cross = hn::Add(hn::MulEven(a_low, b_high), hn::MulEven(a_high, b_low));
-        return hn::Add(hn::MulEven(a_low, b_low), hn::ShiftLeft<32>(cross));
-    }
-}
-
-/// rng::mix().
-HWY_INLINE Word mix(Word v) {
-    v = hn::Xor(v, hn::ShiftRight<30>(v));
-    v = product(v, 0xbf58476d1ce4e5b9ull);
-    v = hn::Xor(v, hn::ShiftRight<27>(v));
-    v = product(v, 0x94d049bb133111ebull);
-    return hn::Xor(v, hn::ShiftRight<31>(v));
-}
 
 /// Of whole numbers below 2⁵³, exactly: the halves become the low bits of doubles whose unit they are.
 HWY_INLINE Double to_double(Word v) {

@@ -4,6 +4,7 @@
 #include "core/math/vec_hd.hpp"
 #include "sim/scan/return_hd.hpp"
 #include "sim/sensor/firing_hd.hpp"
+#include "trace/motion_hd.hpp"
 #include "trace/ray_disc_hd.hpp"
 
 #include <cstdint>
@@ -15,12 +16,7 @@ namespace citysplat::sim {
 
 inline constexpr std::uint32_t kPoseKeys = 256;
 
-/// Pose of the sensor in the world at one moment.
-struct PoseKey {
-    double r[9];  ///< rotation by rows
-    Vec3d t;
-};
-static_assert(sizeof(PoseKey) == 96);
+using trace::PoseKey;  ///< of the sensor in the world, at one moment
 
 /// Everything that decides the returns of a scan, besides the city.
 struct ScanView {
@@ -32,18 +28,14 @@ struct ScanView {
     std::uint64_t key;  ///< scan_key()
     ReturnModel model;
 };
-static_assert(sizeof(ScanView) == 256);
+static_assert(sizeof(ScanView) == 272);
 
 CITYSPLAT_HD inline PoseKey pose_at(const ScanView& scan, float time_s) {
     const float place = time_s * scan.keys_per_second;
     auto k = static_cast<std::uint32_t>(place);
     if (k >= kPoseKeys) k = kPoseKeys - 1;
     const double s = static_cast<double>(place - static_cast<float>(k));
-    const PoseKey &a = scan.keys[k], &b = scan.keys[k + 1];
-    PoseKey at;
-    for (int j = 0; j < 9; ++j) at.r[j] = a.r[j] + s * (b.r[j] - a.r[j]);
-    at.t = a.t + s * (b.t - a.t);
-    return at;
+    return trace::pose_between(scan.keys[k], scan.keys[k + 1], s);
 }
 
 /// `at` is the pose when the pulse is fired.
@@ -54,7 +46,8 @@ CITYSPLAT_HD inline trace::Ray ray_of(const ScanView& scan, const Firing& firing
              static_cast<float>(at.r[3] * d.x + at.r[4] * d.y + at.r[5] * d.z),
              static_cast<float>(at.r[6] * d.x + at.r[7] * d.y + at.r[8] * d.z)},
             scan.t_min,
-            scan.t_max};
+            scan.t_max,
+            firing.time_s};
 }
 CITYSPLAT_HD inline trace::Ray ray_of(const ScanView& scan, const Firing& firing) {
     return ray_of(scan, firing, pose_at(scan, firing.time_s));

@@ -41,11 +41,28 @@ ScanRays::ScanRays(const SensorRun& run, const Trajectory& trajectory, std::uint
     }
 }
 
+Box3d ScanRays::path() const {
+    Box3d path = kEmptyBox;
+    for (const PoseKey& key : keys_) path.grow(key.t);
+    return path;
+}
+
 ScanView ScanRays::view() const {
     ScanView view = view_;
     view.keys = keys_.data();
     return view;
 }
+
+namespace {
+
+BeamModel beam_model(const BeamShape& beam) {
+    if (beam.returns == ReturnMode::line) return {};
+    const exact::SinCos half = exact::sin_cos(beam.divergence_rad / 2);
+    return {beam.returns, beam.rays, static_cast<float>(half.sin / half.cos),
+            static_cast<float>(beam.resolution_m)};
+}
+
+}  // namespace
 
 ReturnModel return_model(const SensorRun& run) {
     const DropModel& drop = run.sensor.drop;
@@ -58,6 +75,7 @@ ReturnModel return_model(const SensorRun& run) {
     model.depth = std::clamp(run.hits, 1u, static_cast<std::uint32_t>(trace::kMaxHits));
     model.gap_m = run.gap_m;
     model.noise = run.noise ? 1 : 0;
+    model.beam = beam_model(run.sensor.beam);
     return model;
 }
 

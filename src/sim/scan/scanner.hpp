@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/math/box.hpp"
 #include "model/trajectory.hpp"
 #include "sim/scan/scan_hd.hpp"
 #include "sim/sensor/sensor.hpp"
@@ -34,6 +35,7 @@ class ScanRays {
 
     const Pose& world_from_sensor() const { return first_pose_; }  ///< when the scan begins
     std::size_t size() const { return view_.firings.count; }
+    Box3d path() const;  ///< around the origins of all rays
     /// Valid as long as this is.
     ScanView view() const;
 

@@ -157,6 +157,9 @@ RayTable read_table(Section& root, const std::filesystem::path& directory, doubl
     return table;
 }
 
+/// In the order of ReturnMode.
+constexpr const char* kReturnModes[] = {"line", "first", "strongest", "last", "dual"};
+
 void read_models(Section& root, Sensor& sensor) {
     Section range = root.section("range");
     sensor.min_range_m = range.number("min_m", kRange_m, 0.0);
@@ -166,7 +169,12 @@ void read_models(Section& root, Sensor& sensor) {
         throw ConfigError(range.where() + ": min_m must be below max_m");
 
     Section beam = root.section("beam");
-    sensor.divergence_rad = beam.number("divergence_mrad", {0, 1000, "mrad"}, 0.0) * 1e-3;
+    sensor.beam.divergence_rad = beam.number("divergence_mrad", {0, 1000, "mrad"}, 0.0) * 1e-3;
+    sensor.beam.resolution_m = beam.number("resolution_m", {0, 100, "m"}, sensor.beam.resolution_m);
+    sensor.beam.rays = static_cast<std::uint32_t>(
+        beam.whole("rays", 1, kMostSubRays, static_cast<double>(sensor.beam.rays)));
+    if (!is_bundle(sensor.beam.rays)) beam.fail("rays", "must be 7 or 19");
+    sensor.beam.set_returns(beam.text("returns", kReturnModes[0]), beam.where());
     beam.finish();
 
     Section error = root.section("error");
@@ -199,6 +207,17 @@ std::string known_names() {
 
 }  // namespace
 
+void BeamShape::set_returns(std::string_view word, const std::string& where) {
+    const auto* found = std::find(std::begin(kReturnModes), std::end(kReturnModes), word);
+    if (found == std::end(kReturnModes))
+        throw ConfigError(where + ": returns \"" + std::string(word) +
+                          "\" are not one of line, first, strongest, last, dual");
+    returns = static_cast<ReturnMode>(found - std::begin(kReturnModes));
+    if (returns != ReturnMode::line && !(divergence_rad > 0))
+        throw ConfigError(where + ": returns \"" + std::string(word) +
+                          "\" need the width of the beam: give [beam] divergence_mrad in the sensor file");
+}
+
 Sensor Sensor::parse(std::string_view text, std::string_view origin, const std::filesystem::path& directory) {
     const toml::table table = parse_toml(text, origin);
     Section root(table, std::string(origin));
@@ -208,6 +227,7 @@ Sensor Sensor::parse(std::string_view text, std::string_view origin, const std::
     sensor.source = root.text("source", "");
     const std::string kind = root.text("kind");
     if (root.has("model")) sensor.model = directory / root.text("model");
+    sensor.intensity_noise = root.flag("intensity_noise", false);
     read_models(root, sensor);
     if (kind == "spinning") {
         SpinningHead head = read_spinning(root);

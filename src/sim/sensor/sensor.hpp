@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/sensor/beam_hd.hpp"
 #include "sim/sensor/firing_hd.hpp"
 #include "sim/sensor/sensor_model_hd.hpp"
 
@@ -29,6 +30,20 @@ struct SpinningHead {
     std::vector<float> gain;  ///< of each beam: how bright it sees a surface; empty: all alike
 };
 
+/// How wide the pulses of a sensor are, and which of their echoes it reports. The width is a fact of the data
+/// sheet; it counts when `returns` asks for it.
+struct BeamShape {
+    double divergence_rad = 0;  ///< full angle, where a Gaussian beam has fallen to 1/e²; 0: not known
+    ReturnMode returns = ReturnMode::line;
+    std::uint32_t rays = 7;  ///< sub-rays of a pulse: 7 or 19
+    double resolution_m =
+        0.75;  ///< echoes that are no farther apart are one: half the length of a 5 ns pulse
+
+    /// Which echoes are reported: "line", "first", "strongest", "last" or "dual". Throws ConfigError, naming
+    /// `where`, for another word, and when the width is not known.
+    void set_returns(std::string_view word, const std::string& where);
+};
+
 /// A LiDAR or depth camera, as its TOML file says (docs/sensors.md).
 struct Sensor {
     std::string id;      ///< file stem: "hdl-64e"
@@ -36,11 +51,12 @@ struct Sensor {
     std::string source;  ///< where the numbers come from, and what was assumed
     double scan_hz = 10;
     double min_range_m = 0.5, max_range_m = 100;
-    double divergence_rad = 0;  ///< full angle of the beam; nothing uses it yet, rays are lines
+    BeamShape beam;
     RangeError error;
     IntensityModel intensity;
     DropModel drop;
-    std::filesystem::path model;  ///< what learn-sensor found out about it; empty: nothing
+    std::filesystem::path model;   ///< what learn-sensor found out about it; empty: nothing
+    bool intensity_noise = false;  ///< intensities scatter as the model found it
     std::variant<SpinningHead, RosettePattern, NoddingPattern, PinholePattern, RayTable> rays;
 
     std::uint32_t rays_per_scan() const;

@@ -45,6 +45,7 @@ GenerationSettings::GenerationSettings(const SplatParams& p, const tiling::Calib
     mean_radius_steps = reaches[kPlainReach].radius;
     const double range_step = static_cast<double>(kLatticePerMetre) / TilePoint::kSensorStepsPerMetre;
     radius_of_range = p.range_radius * calibration.angular_step_rad * range_step;
+    line_radius_of_range = p.line_range_radius * calibration.angular_step_rad * range_step;
     range_radius_limit_steps = p.range_radius_limit_m * static_cast<double>(kLatticePerMetre);
 }
 

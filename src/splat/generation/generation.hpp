@@ -36,7 +36,8 @@ struct GenerationSettings {
     std::array<double, 4> least_radius_steps;       ///< of a splat, by group
     std::array<double, 4> lateral_noise_steps;      ///< by group; 0: normals by PCA
     double crease_noise_steps;
-    double radius_of_range;  ///< least radius of a splat over PointAttributes::range of its seed, …
+    double radius_of_range;       ///< least radius of a splat over PointAttributes::range of its seed, …
+    double line_radius_of_range;  ///< … the same on a lone scan line
     double range_radius_limit_steps;  ///< … up to this
     std::int32_t mean_radius_steps;   ///< R̄
     StageTimes* times;                ///< where stages book their time, if anywhere

@@ -120,8 +120,14 @@ void Grower::suppress_all(std::uint32_t seed, const Neighbours& n, PointList& su
     const double largest = std::max({std::sqrt(static_cast<double>(n.reach2)), extent_of(seed),
                                      settings_.least_radius_steps[group_of(seed)]});
     const double reach = settings_.params.suppression * largest;
-    for (std::size_t i = 0; i < n.size(); ++i)
-        if (n.distance2[i] <= reach * reach) suppressed.push_back(n.point[i]);
+    const auto reach2 = static_cast<std::uint32_t>(std::min(reach * reach, 4e9));
+    std::uint32_t* const out = suppressed.room(n.size());
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < n.size(); ++i) {
+        out[count] = n.point[i];
+        count += n.distance2[i] <= reach2;
+    }
+    suppressed.resize(suppressed.size() + count);
 }
 
 /// What becomes of a seed whose splat has too few members. It is a splat if its group allows it, if the ball

@@ -62,8 +62,8 @@ Bounds bounds_of(std::span<const TilePoint> points, std::span<const std::uint32_
 }
 
 /// The kept points along the curve: places in `kept`.
-std::vector<std::uint32_t> along_curve(std::span<const TilePoint> points,
-                                       std::span<const std::uint32_t> kept) {
+std::vector<std::uint32_t> along_curve(std::span<const TilePoint> points, std::span<const std::uint32_t> kept,
+                                       const CancelToken& cancel) {
     const Bounds b = bounds_of(points, kept);
     std::uint32_t extent = 1;
     for (std::size_t a = 0; a < 3; ++a) {
@@ -80,7 +80,7 @@ std::vector<std::uint32_t> along_curve(std::span<const TilePoint> points,
         return static_cast<std::uint32_t>(v - b.min[axis]) >> shift;
     };
     std::vector<std::uint64_t> keyed(kept.size());
-    for_each_chunk(kept.size(), kChunk, CancelToken(), [&](std::size_t begin, std::size_t end) {
+    for_each_chunk(kept.size(), kChunk, cancel, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
             const TilePoint& p = points[kept[i]];
             const std::uint64_t key = hilbert_key(cell(p.x, 0), cell(p.y, 1), cell(p.z, 2), curve_bits);
@@ -97,16 +97,17 @@ std::vector<std::uint32_t> along_curve(std::span<const TilePoint> points,
 }  // namespace
 
 PointCloud make_point_cloud(TileFrame frame, std::span<const TilePoint> points,
-                            std::span<const SplatGroup> groups, const ClassMap& classes) {
+                            std::span<const SplatGroup> groups, const ClassMap& classes,
+                            const CancelToken& cancel) {
     const ClassTable table(classes);
     const std::vector<std::uint32_t> kept = kept_points(points, table);
-    const std::vector<std::uint32_t> curve = along_curve(points, kept);
+    const std::vector<std::uint32_t> curve = along_curve(points, kept, cancel);
     PointCloud cloud;
     cloud.frame = frame;
     const std::size_t n = kept.size();
     cloud.x.resize(n), cloud.y.resize(n), cloud.z.resize(n);
     cloud.rank.resize(n), cloud.attributes.resize(n), cloud.group.resize(n);
-    for_each_chunk(n, kChunk, CancelToken(), [&](std::size_t begin, std::size_t end) {
+    for_each_chunk(n, kChunk, cancel, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
             constexpr std::size_t kAhead = 16;  // the curve jumps about in canonical order
             if (i + kAhead < end) prefetch(&points[kept[curve[i + kAhead]]]);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/cancel.hpp"
 #include "core/math/lattice.hpp"
 #include "core/math/vec_hd.hpp"
 #include "core/prefetch.hpp"
@@ -52,6 +53,7 @@ struct PointCloud {
 /// Requires `points` sorted by operator<=>. `groups` is empty (the class map decides) or one per point.
 /// Throws InputError when points are farther than 65 km from the frame.
 PointCloud make_point_cloud(TileFrame frame, std::span<const TilePoint> points,
-                            std::span<const SplatGroup> groups, const ClassMap& classes);
+                            std::span<const SplatGroup> groups, const ClassMap& classes,
+                            const CancelToken& cancel);
 
 }  // namespace citysplat::splat

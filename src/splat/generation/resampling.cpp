@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <tuple>
 
@@ -96,7 +97,7 @@ void SplatCentres::visit_neighbourhoods(const LatticeBox& box, std::int32_t enou
             points.push_back(centres_[i].point);
             centre_of.push_back(static_cast<std::uint32_t>(i));
         }
-    const PointCloud cloud = make_point_cloud(frame_, points, {}, ClassMap());
+    const PointCloud cloud = make_point_cloud(frame_, points, {}, ClassMap(), cancel);
     const NeighbourIndex index(cloud.x, cloud.y, cloud.z, cloud.rank);
     const Reach ball{enough, settings_.mean_radius_steps};
     const std::vector<std::uint8_t> reach_class(cloud.size(), 0);
@@ -176,20 +177,27 @@ void SplatCentres::add_midpoints(std::size_t centre, std::vector<Neighbour>& nei
     }
 }
 
-ResampledPoints SplatCentres::resample(const LatticeBox& complete, double mean_density,
+ResampledPoints SplatCentres::resample(const LatticeBox& box, std::int64_t to_midpoint, double mean_density,
                                        const CancelToken& cancel) const {
     tbb::enumerable_thread_specific<std::vector<Centre>> added;
     // A place with δ̄ splats or more lacks none.
     const auto enough = static_cast<std::int32_t>(std::clamp(std::ceil(mean_density), 1.0, 1e9));
-    visit_neighbourhoods(complete, enough, cancel,
+    visit_neighbourhoods(box.widened(to_midpoint), enough, cancel,
                          [&](std::size_t centre, std::vector<Neighbour>& neighbours) {
                              add_midpoints(centre, neighbours, mean_density, added.local());
                          });
-    std::vector<Centre> all = centres_;
-    for (const std::vector<Centre>& part : added) all.insert(all.end(), part.begin(), part.end());
+    const LatticePoint o = frame_.origin();
+    std::vector<Centre> all;
+    all.reserve(centres_.size());
+    const auto add_inside = [&](const std::vector<Centre>& some) {
+        std::copy_if(some.begin(), some.end(), std::back_inserter(all),
+                     [&](const Centre& c) { return box.contains(o.x + c.point.x, o.y + c.point.y); });
+    };
+    add_inside(centres_);
+    for (const std::vector<Centre>& part : added) add_inside(part);
     make_unique(all);
     ResampledPoints result;
-    result.points.reserve(all.size()), result.groups.reserve(all.size());
+    result.points.reserve(all.size()), result.groups.reserve(all.size()), result.discs.reserve(all.size());
     for (const Centre& c : all) {
         result.points.push_back(c.point);
         result.groups.push_back(c.group);

@@ -24,9 +24,9 @@ class SplatCentres {
     SplatCentres(const Generation& generation, const PointCloud& cloud, const GenerationSettings& settings);
 
     std::size_t size() const { return centres_.size(); }
-    /// Adds midpoints around centres inside `complete` (world steps): all splats whose centre is within R̄ of
-    /// it are here.
-    ResampledPoints resample(const LatticeBox& complete, double mean_density,
+    /// The centres inside `box` (world steps) and the midpoints there, whose ends are within `to_midpoint` of
+    /// it. Requires that all splats are here whose centre is within R̄ of such ends.
+    ResampledPoints resample(const LatticeBox& box, std::int64_t to_midpoint, double mean_density,
                              const CancelToken& cancel) const;
 
   private:

@@ -90,6 +90,7 @@ class Selection {
     const std::span<const FirstDisc> discs_;
     const CancelToken& cancel_;
     const GrowthLanes lanes_ = growth_lanes();
+    const std::int64_t widest_suppression_ = settings_.widest_suppression();
     std::vector<std::uint64_t> priority_;
     std::vector<std::uint8_t> state_;
     std::vector<std::uint32_t> sliced_;  ///< points by slice, along the curve within a slice
@@ -111,12 +112,13 @@ class Selection {
 std::uint8_t Selection::prepare(std::size_t i) {
     priority_[i] = priority_of(cloud_.world(i));
     // A splat outside what was read may suppress points near the edge.
-    const bool near_edge = edge_.distance(cloud_.x[i], cloud_.y[i]) <= settings_.widest_suppression();
+    const bool near_edge = edge_.distance(cloud_.x[i], cloud_.y[i]) <= widest_suppression_;
     const bool gone = surface_.brief[i].outlier() && surface_.brief[i].known();
     state_[i] = gone ? kSuppressed : near_edge ? kMaybeSuppressed : kOpen;
     const double share = static_cast<double>(priority_[i] >> 11) * 0x1.0p-53;
-    return static_cast<std::uint8_t>(std::upper_bound(kSliceEnds.begin(), kSliceEnds.end(), share) -
-                                     kSliceEnds.begin());
+    int slice = 0;
+    for (const double end : kSliceEnds) slice += end <= share;
+    return static_cast<std::uint8_t>(slice);
 }
 
 void Selection::slice_points() {
@@ -232,6 +234,7 @@ void Selection::settle_slice() {
     const StageTimes::Timer timer(settings_.times, Stage::settling);
     sort_candidates();
     for (std::size_t i = 0; i < order_.size(); ++i) {
+        if (i % kChunk == 0) cancel_.check();
         fetch_settling(i);
         Candidate& c = candidates_[order_[i].index];
         const std::uint8_t state = state_[c.point];

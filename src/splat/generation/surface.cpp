@@ -54,13 +54,14 @@ Oriented orient(const PlaneFit& fit, const PointAttributes& a) {
     return {down ? -n : n, false};
 }
 
-/// SplatParams::range_radius. Where scans lie on top of one another a return stands for less: for its share
-/// of the area of the neighbourhood.
-std::uint16_t least_radius(const PointAttributes& a, const Moments& m, const GenerationSettings& settings) {
+/// SplatParams::range_radius, or line_range_radius on a lone line. Where scans lie on top of one another a
+/// return stands for less: for its share of the area of the neighbourhood.
+std::uint16_t least_radius(const PointAttributes& a, const Moments& m, bool lone_line,
+                           const GenerationSettings& settings) {
+    const double of_range = lone_line ? settings.line_radius_of_range : settings.radius_of_range;
     const double share = settings.params.range_radius_spacing *
                          std::sqrt(static_cast<double>(m.reach2) / static_cast<double>(m.count));
-    const double radius =
-        std::min({settings.radius_of_range * a.range, settings.range_radius_limit_steps, share});
+    const double radius = std::min({of_range * a.range, settings.range_radius_limit_steps, share});
     return static_cast<std::uint16_t>(std::min(radius + 0.5, 65535.0));
 }
 
@@ -128,6 +129,11 @@ void widen_sparse(std::size_t begin, const SurfaceTask& task, Surface& surface, 
         const bool flat = w.wide_moments[q].count >= kFewestOnPlane && fit.share2 > kLine &&
                           fit.share3 * fit.variance <= bound * bound;
         if (known && !flat) {
+            const bool lone_line =
+                by_shape && w.wide_moments[q].count >= kFewestOnPlane && fit.share2 <= kLine;
+            if (lone_line)
+                surface.least_radius[p] =
+                    least_radius(cloud.attributes[p], w.moments[p - begin], true, settings);
             surface.reach_class[p] = static_cast<std::uint8_t>(cloud.group[p]);
             continue;
         }
@@ -180,9 +186,9 @@ Surface find_surface(const SurfaceTask& task, const CancelToken& cancel) {
         const StageTimes::Timer timer(settings.times, Stage::planes);
         fit_planes(w.moments, w.fits);
         for (std::size_t i = begin; i < end; ++i)
-            surface.least_radius[i] = second
-                                          ? task.discs[cloud.rank[i]].least_radius
-                                          : least_radius(cloud.attributes[i], w.moments[i - begin], settings);
+            surface.least_radius[i] =
+                second ? task.discs[cloud.rank[i]].least_radius
+                       : least_radius(cloud.attributes[i], w.moments[i - begin], false, settings);
         if (!second && settings.params.sparse_reach_m > 0) widen_sparse(begin, task, surface, w);
         for (std::size_t i = begin; i < end; ++i) {
             const PlaneFit& fit = w.fits[i - begin];

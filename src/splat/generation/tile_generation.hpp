@@ -11,7 +11,8 @@ struct FirstGeneration {
     /// All seeds within this distance of the core are decided; negative: not even those in the core.
     std::int64_t decided_steps = 0;
 };
-FirstGeneration generate_first(const tiling::Region& region, const ClassMap& classes,
+/// Takes the points out of the region once they are in the cloud.
+FirstGeneration generate_first(tiling::Region& region, const ClassMap& classes,
                                const GenerationSettings& settings, const CancelToken& cancel);
 
 struct TileSplats {
@@ -19,8 +20,8 @@ struct TileSplats {
     std::vector<Splat> splats;           ///< seeds in the core; steps from the region's frame
 };
 
-/// Splats of the core of a region, with one generation or, when resampling, two.
-TileSplats make_tile_splats(const tiling::Region& region, const ClassMap& classes,
+/// Splats of the core of a region, with one generation or, when resampling, two. Takes its points.
+TileSplats make_tile_splats(tiling::Region& region, const ClassMap& classes,
                             const GenerationSettings& settings, double mean_density,
                             const CancelToken& cancel);
 

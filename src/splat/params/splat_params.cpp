@@ -65,7 +65,7 @@ SplatParams SplatParams::paper(Method method) {
     p.sparse_points = {0, 0, 0, 0};
     p.sparse_discs = {false, false, false, false};
     p.sparse_reach_m = 0;
-    p.range_radius = 0;
+    p.range_radius = p.line_range_radius = 0;
     return p;
 }
 

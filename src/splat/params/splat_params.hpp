@@ -69,6 +69,9 @@ struct SplatParams {
     /// neighbourhood's area, here the radius of that share times a factor. It changes the radius alone: which
     /// splats there are is decided without it. Small discs of few points stay small.
     double range_radius = 1.0 / 3;
+    /// The same where even the wider ball of `sparse_reach_m` holds a lone scan line (`descriptors`): nothing
+    /// lies beside it, so discs of neighbouring returns must touch, or rays pass between them.
+    double line_range_radius = 0.5;
     double range_radius_limit_m = 0.15;
     double range_radius_spacing = 0.35;
     /// A crease is where a ball holds two surfaces: the plane of all its points is neither, and growth ends
@@ -109,6 +112,7 @@ struct SplatParams {
         visit("lateral_noise", p.lateral_noise, 0, 10);
         visit("seed_inside", p.seed_inside, 0, 1);
         visit("range_radius", p.range_radius, 0, 2);
+        visit("line_range_radius", p.line_range_radius, 0, 2);
         visit("range_radius_limit_m", p.range_radius_limit_m, 0.01, 1);
         visit("range_radius_spacing", p.range_radius_spacing, 0, 10);
         visit("crease_points", p.crease_points, 0, 20);

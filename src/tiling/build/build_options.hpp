@@ -31,6 +31,10 @@ struct Shard {
     std::uint32_t index = 1, count = 1;
 };
 
+/// Why a generation with these findings (TileProcessor::findings) must not be published, in words; nothing
+/// when it may be.
+using Gate = std::function<std::optional<std::string>(const std::string& findings)>;
+
 struct BuildOptions {
     // What the city is made of.
     std::vector<BuildInput> inputs;             ///< added to those the city has, or changed
@@ -40,6 +44,7 @@ struct BuildOptions {
     bool carve = false;                         ///< leave out what rays saw through (carve/free_space.hpp)
     std::string parameters;                     ///< for people: what the processor was told, as JSON
     std::string classes;                        ///< the class map, for readers, as TOML
+    Gate gate;                                  ///< measures what the city has not measured as it is
 
     // How the work is done. Nothing here changes a splat.
     std::int64_t tile_size_m = 0;  ///< 0: the city's own, or the default for a new one
@@ -96,6 +101,9 @@ struct BuildReport {
     std::uint64_t splats = 0;
     Hash128 digest;
     Calibration calibration;
+    std::string findings;                   ///< of the generation, measured now or before
+    std::int64_t findings_of = 0;           ///< the generation whose points they are about
+    std::optional<std::string> held_back;   ///< what the gate said: all was built and nothing published
     std::vector<Explanation> explanations;  ///< of the built tiles, sorted
     std::vector<TileFailure> failures;
     std::vector<std::string> warnings;

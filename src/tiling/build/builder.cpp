@@ -139,7 +139,7 @@ class Builder {
         report_.partition_s = seconds_since(begin);
 
         begin = Clock::now();
-        points_.emplace(store_, sources_of(*catalog_, inputs_));
+        points_.emplace(store_, sources_of(*catalog_, inputs_), &cancel_);
         count_points();
         describe();
         calibrate();
@@ -227,11 +227,16 @@ class Builder {
         if (!first) {
             next_.calibration = latest_->calibration;
             next_.measured = latest_->measured;
+            next_.findings = latest_->findings;
+            next_.findings_of = latest_->findings_of;
         }
         if (!options_.dry_run && points_->total_points() > 0 &&
-            (first || options_.recalibrate || options_.measure_drift)) {
+            (first || options_.recalibrate || options_.measure_drift ||
+             (options_.gate && (options_.shard || !findings_are_of_these_points())))) {
             next_.measured = processor_.calibrate(*points_, cancel_, progress_);
             if (first || options_.recalibrate) next_.calibration = next_.measured;
+            if (first || options_.shard || !findings_are_of_these_points()) next_.findings_of = next_.id;
+            next_.findings = processor_.findings();
         }
         processor_.set_calibration(next_.calibration);
         next_.parameters_key = processor_.parameters_key();
@@ -239,6 +244,16 @@ class Builder {
             next_.parameters_key =
                 Hasher().text("carved").number(FreeSpace::kVersion).hash(next_.parameters_key).finish();
         report_.calibration = next_.calibration;
+        report_.findings = next_.findings;
+        report_.findings_of = next_.findings_of;
+    }
+
+    bool findings_are_of_these_points() {
+        const auto measured =
+            latest_->findings_of > 0 ? catalog_->generation(latest_->findings_of) : std::nullopt;
+        return measured && measured->classes == next_.classes &&
+               content_hashes(sources_of(*catalog_, catalog_->inputs(measured->id))) ==
+                   content_hashes(points_->sources());
     }
 
     BuildPlan plan_tiles() {
@@ -340,6 +355,8 @@ class Builder {
         if (latest_ && !differs_from_latest()) {
             report_.generation = latest_->id;
             refresh_generation(*catalog_, store_, *latest_, inputs_);
+        } else if (options_.gate && (report_.held_back = options_.gate(next_.findings))) {
+            report_.generation = latest_ ? latest_->id : 0;
         } else {
             report_.generation = publish_generation(*catalog_, store_, next_, inputs_, tiles);
             report_.published = true;
@@ -352,7 +369,7 @@ class Builder {
         if (report_.tiles_built > 0 || latest_->tiles != next_.tiles || latest_->digest != next_.digest ||
             latest_->parameters_key != next_.parameters_key || latest_->tile_size_m != next_.tile_size_m ||
             latest_->parameters != next_.parameters || latest_->classes != next_.classes ||
-            !(latest_->measured == next_.measured))
+            !(latest_->measured == next_.measured) || latest_->findings != next_.findings)
             return true;
         const auto before = catalog_->inputs(latest_->id);
         return !std::equal(before.begin(), before.end(), inputs_.begin(), inputs_.end(),

@@ -15,7 +15,8 @@ namespace citysplat::tiling {
 ///
 /// Whatever was finished before a failure, a kill or a cancellation is kept and not done again. Throws
 /// BusyError when somebody else builds. With `keep_going`, failed tiles are in the report and nothing is
-/// published.
+/// published. Nor is it when the gate objects, though all is built and kept: the same build without a gate
+/// publishes it.
 BuildReport build_city(const std::filesystem::path& city, TileProcessor& processor,
                        const BuildOptions& options, const CancelToken& cancel, Progress& progress);
 

@@ -163,7 +163,9 @@ std::optional<StagedPlan> read_staged(const ObjectStore& store) {
 bool same_work(const StagedPlan& staged, const GenerationRecord& draft) {
     const GenerationRecord& before = staged.plan.draft;
     const GenerationRow &a = before.generation, &b = draft.generation;
-    return a.id == b.id && a.parameters_key == b.parameters_key && a.tile_size_m == b.tile_size_m &&
+    const bool measured_for_gate = b.findings_of == b.id;
+    return (!measured_for_gate || (a.findings_of == b.findings_of && a.findings == b.findings)) &&
+           a.id == b.id && a.parameters_key == b.parameters_key && a.tile_size_m == b.tile_size_m &&
            a.parameters == b.parameters && a.classes == b.classes &&
            std::equal(before.inputs.begin(), before.inputs.end(), draft.inputs.begin(), draft.inputs.end(),
                       [](const auto& x, const auto& y) {
@@ -214,7 +216,7 @@ StagedNeeds needs_of_staged(Catalog& catalog, const ObjectStore& store) {
     return needs;
 }
 
-PublishReport publish_shards(const fs::path& city) {
+PublishReport publish_shards(const fs::path& city, const Gate& gate) {
     ObjectStore store{CityPaths(city)};
     const CityPaths& paths = store.paths();
     require_city(paths);
@@ -234,6 +236,14 @@ PublishReport publish_shards(const fs::path& city) {
     if (shares.count == 0)
         throw BusyError(city.string() + ": these shards are missing:" + shares.missing +
                         "; publish again when they have been built");
+    if (gate) {
+        if (next.findings_of != next.id)
+            throw UsageError(city.string() +
+                             ": nobody measured what the gate asks about; give it to build --shard, too");
+        if (const auto objection = gate(next.findings))
+            throw HeldBackError(*objection +
+                                "; the shards are kept, and publish without the gate accepts them");
+    }
 
     std::vector<InputRow> inputs;
     for (const auto& [row, identity] : draft.inputs) {

@@ -50,7 +50,8 @@ struct PublishReport {
 
 /// Publishes what the shards of the staged plan have made, after holding each share against the plan. Throws
 /// BusyError naming the shards that are missing, ConfigError when nothing is staged or the city has moved on
-/// since, CorruptionError when a share is not what its file says.
-PublishReport publish_shards(const std::filesystem::path& city);
+/// since, CorruptionError when a share is not what its file says, HeldBackError when the gate objects (then
+/// everything stays as it is, to be published without it), UsageError when the shards were built without one.
+PublishReport publish_shards(const std::filesystem::path& city, const Gate& gate = {});
 
 }  // namespace citysplat::tiling

@@ -3,6 +3,8 @@
 #include "core/error.hpp"
 #include "tiling/store/splat_payload.hpp"
 
+#include <utility>
+
 namespace citysplat::tiling {
 
 namespace {
@@ -31,6 +33,7 @@ TileMaker::Keyed TileMaker::read(const TileKey& tile, std::int64_t halo_steps) c
     Keyed keyed;
     keyed.region = c_.points.read(c_.grid.core(tile), halo_steps);
     const Region& region = keyed.region;
+    keyed.removed = region.removed;
     const LatticePoint origin = region.frame.origin();
     Hasher core;
     core.number(region.frame.z_m);
@@ -77,7 +80,7 @@ ProductRow TileMaker::write(const TileKey& tile, const Keyed& keyed, std::int64_
                        .halo_steps = halo_steps,
                        .digest = {},
                        .box = {},
-                       .removed = keyed.region.removed};
+                       .removed = keyed.removed};
     if (splats.empty()) return product;
     product.digest = splats.digest();
     product.box = box_of(splats);
@@ -98,7 +101,7 @@ MadeTile TileMaker::make(const PlannedTile& tile, MemoryScheduler::Grant& grant)
     made.reason = tile.reason;
     std::int64_t halo = tile.previous ? tile.previous->halo_steps : usual_halo;
     Keyed keyed = read(tile.key, halo);
-    if (keyed.core_points == 0 && keyed.region.removed == 0) return made;
+    if (keyed.core_points == 0 && keyed.removed == 0) return made;
     if (tile.previous && (tile.reason == Reason::new_tile))
         made.reason = keyed.core == tile.previous->core ? Reason::changed_halo : Reason::changed_core;
     if (halo != usual_halo && !find(tile.key, keyed)) keyed = read(tile.key, halo = usual_halo);
@@ -109,7 +112,7 @@ MadeTile TileMaker::make(const PlannedTile& tile, MemoryScheduler::Grant& grant)
             return made;
         }
         c_.cancel.check();
-        TileOutput output = c_.processor.process(keyed.region, c_.cancel);
+        TileOutput output = c_.processor.process(std::move(keyed.region), c_.cancel);
         if (output.certified()) {
             made.how = MadeTile::How::built;
             made.product = write(tile.key, keyed, halo, output.splats);

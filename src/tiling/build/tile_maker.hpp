@@ -48,7 +48,7 @@ class TileMaker {
     struct Keyed {
         Region region;
         Hash128 key, core;
-        std::uint64_t core_points = 0;
+        std::uint64_t core_points = 0, removed = 0;
     };
     Keyed read(const TileKey& tile, std::int64_t halo_steps) const;
     /// What an earlier build made of the same points, when it is still there and whole as far as its header

@@ -16,9 +16,9 @@ Region CarvedPoints::read_some(const LatticeBox& core, std::int64_t halo_steps, 
     std::vector<bool> moved;
     {
         FreeSpace space(region);
-        points_.visit_rays(region.covered, [&](const Sector& sector, std::span<const TilePoint> points) {
+        points_.visit_rays(region.covered, [&](const Sector& sector, std::span<const Ray> rays) {
             cancel_.check();
-            space.add_rays(sector, points);
+            space.add_rays(sector, rays);
         });
         moved = space.find_dynamic(cancel_);
     }

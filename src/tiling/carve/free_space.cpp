@@ -9,6 +9,7 @@ namespace citysplat::tiling {
 
 namespace {
 
+constexpr std::uint32_t kNoLook = UINT32_MAX;
 /// Slots in a look.
 constexpr std::uint32_t kSlotsPerLook = 2;
 /// Looks that see through a thing before it is called dynamic.
@@ -26,7 +27,7 @@ constexpr double kShortestRay_m = 1.0;
 constexpr int kFractionBits = 40;
 constexpr double kOne = static_cast<double>(std::int64_t{1} << kFractionBits);
 
-std::uint64_t look_of(const TilePoint& p) { return (p.slot - 1) / kSlotsPerLook; }
+std::uint32_t look_of(std::uint32_t slot) { return (slot - 1) / kSlotsPerLook; }
 
 std::uint64_t pair_of(std::uint32_t voxel, std::uint64_t look) { return std::uint64_t{voxel} << 32 | look; }
 std::uint32_t voxel_in(std::uint64_t pair) { return static_cast<std::uint32_t>(pair >> 32); }
@@ -91,75 +92,88 @@ struct FreeSpace::Walk {
 };
 
 FreeSpace::FreeSpace(const Region& region) : region_(region), compact_above_(std::size_t{1} << 20) {
+    const std::array<std::int64_t, 3> first = first_voxel();
     const LatticePoint origin = region.frame.origin();
-    const std::array<std::int64_t, 3> first{
-        floor_div(origin.x, kVoxelSteps), floor_div(origin.y, kVoxelSteps), floor_div(origin.z, kVoxelSteps)};
-    const auto index = [&](const TilePoint& p) {
-        const auto local = [](std::int64_t steps, std::int64_t from) {
-            return static_cast<std::int32_t>(floor_div(steps, kVoxelSteps) - from);
-        };
-        return VoxelSet::Index{local(origin.x + p.x, first[0]), local(origin.y + p.y, first[1]),
-                               local(origin.z + p.z, first[2])};
+    const auto packed = [&](const TilePoint& p) {
+        return PackedVoxel(floor_div(origin.x + p.x, kVoxelSteps) - first[0],
+                           floor_div(origin.y + p.y, kVoxelSteps) - first[1],
+                           floor_div(origin.z + p.z, kVoxelSteps) - first[2]);
     };
-    for (const TilePoint& p : region.points) voxels_.insert(index(p));
-    voxels_.seal();
     voxel_of_.reserve(region.points.size());
-    for (const TilePoint& p : region.points) voxel_of_.push_back(*voxels_.find(index(p)));
+    for (const TilePoint& p : region.points) voxel_of_.push_back(voxels_.insert(packed(p)));
+    voxels_.seal();
+    for (std::size_t i = 0; i < voxel_of_.size(); ++i)
+        voxel_of_[i] = voxels_.blocks()[voxel_of_[i]].number(packed(region.points[i]));
+    last_look_.assign(voxels_.size(), kNoLook);
 }
 
-void FreeSpace::add_rays(const Sector& sector, std::span<const TilePoint> points) {
-    for (const TilePoint& p : points) {
-        const std::array<std::int64_t, 3> d{-p.sensor_dx * kSensorSteps, -p.sensor_dy * kSensorSteps,
-                                            -p.sensor_dz * kSensorSteps};
-        Walk ray{.origin = {sector.origin_x() + p.x - d[0], sector.origin_y() + p.y - d[1], p.z - d[2]},
+std::array<std::int64_t, 3> FreeSpace::first_voxel() const {
+    const LatticePoint origin = region_.frame.origin();
+    return {floor_div(origin.x, kVoxelSteps), floor_div(origin.y, kVoxelSteps),
+            floor_div(origin.z, kVoxelSteps)};
+}
+
+void FreeSpace::add_rays(const Sector& sector, std::span<const Ray> rays) {
+    for (const Ray& r : rays) {
+        if (!box_of(r, sector).intersects(region_.covered)) continue;
+        const std::array<std::int64_t, 3> d{-r.sensor_dx * kSensorSteps, -r.sensor_dy * kSensorSteps,
+                                            -r.sensor_dz * kSensorSteps};
+        Walk ray{.origin = {sector.origin_x() + r.x - d[0], sector.origin_y() + r.y - d[1], r.z - d[2]},
                  .direction = d};
-        if (ray.limit() && ray.clip(region_.covered)) walk(ray, look_of(p));
+        if (ray.limit() && ray.clip(region_.covered)) walk(ray, look_of(r.slot));
     }
     if (passes_.size() <= compact_above_) return;
     sort_unique(passes_);
     compact_above_ = std::max(compact_above_, 2 * passes_.size());
 }
 
-void FreeSpace::walk(const Walk& ray, std::uint64_t look) {
-    const LatticePoint frame = region_.frame.origin();
-    const std::array<std::int64_t, 3> frame_steps{frame.x, frame.y, frame.z};
-    std::array<std::int32_t, 3> at, forward;
-    std::array<std::int64_t, 3> crossing, step;
+/// Which crossing comes next is not to be foreseen: the loop computes it without a branch.
+void FreeSpace::walk(const Walk& ray, std::uint32_t look) {
+    const std::array<std::int64_t, 3> first = first_voxel();
+    std::array<std::int64_t, 3> at, crossing, step;
+    std::array<std::uint64_t, 3> forward;
     for (std::size_t a = 0; a < 3; ++a) {
         const std::int64_t d = ray.direction[a], o = ray.origin[a], voxel = floor_div(o, kVoxelSteps);
-        at[a] = static_cast<std::int32_t>(voxel - floor_div(frame_steps[a], kVoxelSteps));
-        forward[a] = d > 0 ? 1 : -1;
+        at[a] = voxel - first[a];
+        forward[a] = d > 0 ? PackedVoxel::step(a) : 0 - PackedVoxel::step(a);
         crossing[a] = std::numeric_limits<std::int64_t>::max();
         step[a] = 0;
         if (d == 0) continue;
         const std::int64_t far = std::abs(d);
-        const std::int64_t first = d > 0 ? (voxel + 1) * kVoxelSteps - o : o - voxel * kVoxelSteps;
-        crossing[a] = (first << kFractionBits) / far;
+        const std::int64_t to_edge = d > 0 ? (voxel + 1) * kVoxelSteps - o : o - voxel * kVoxelSteps;
+        crossing[a] = (to_edge << kFractionBits) / far;
         step[a] = (kVoxelSteps << kFractionBits) / far;
         if (crossing[a] < ray.begin) {
             const std::int64_t skipped = (ray.begin - crossing[a] + step[a] - 1) / step[a];
-            at[a] += forward[a] * static_cast<std::int32_t>(skipped);
+            at[a] += d > 0 ? skipped : -skipped;
             crossing[a] += skipped * step[a];
         }
     }
     std::int64_t entered = ray.begin;
-    std::uint64_t key = ~VoxelSet::block_key({at[0], at[1], at[2]});
+    auto [next_x, next_y, next_z] = crossing;
+    std::uint64_t voxel = PackedVoxel(at[0], at[1], at[2]).bits();
+    std::uint64_t key = ~PackedVoxel(voxel).block();
     const VoxelSet::Block* block = nullptr;
     for (;;) {
-        const std::size_t axis = crossing[0] <= crossing[1] ? (crossing[0] <= crossing[2] ? 0 : 2)
-                                                            : (crossing[1] <= crossing[2] ? 1 : 2);
-        const std::int64_t left = crossing[axis];
+        const std::int64_t left = std::min({next_x, next_y, next_z});
         if (left > ray.end) return;
-        if (left - entered > ray.half_edge) {
-            const VoxelSet::Index voxel{at[0], at[1], at[2]};
-            if (const std::uint64_t here = VoxelSet::block_key(voxel); here != key) {
-                key = here;
-                block = voxels_.block_of(voxel);
-            }
-            if (block && block->contains(voxel)) passes_.push_back(pair_of(block->number(voxel), look));
+        const PackedVoxel here(voxel);
+        if (here.block() != key) {
+            key = here.block();
+            block = voxels_.block_of(here);
         }
-        at[axis] += forward[axis];
-        crossing[axis] += step[axis];
+        if (block && block->contains(here) && left - entered > ray.half_edge) {
+            const std::uint32_t number = block->number(here);
+            if (last_look_[number] != look) passes_.push_back(pair_of(number, look));
+            last_look_[number] = look;
+        }
+        // All bits where it is this axis, the first of several.
+        const std::int64_t along_x = -std::int64_t{next_x == left},
+                           along_y = ~along_x & -std::int64_t{next_y == left}, along_z = ~(along_x | along_y);
+        next_x += step[0] & along_x, next_y += step[1] & along_y, next_z += step[2] & along_z;
+        voxel += (forward[0] & static_cast<std::uint64_t>(along_x)) |
+                 (forward[1] & static_cast<std::uint64_t>(along_y)) |
+                 (forward[2] & static_cast<std::uint64_t>(along_z));
         entered = left;
     }
 }
@@ -173,7 +187,7 @@ std::vector<bool> FreeSpace::find_dynamic(const CancelToken& cancel) {
     std::vector<std::uint64_t> hits;
     for (std::size_t i = 0; i < voxel_of_.size(); ++i)
         if (const TilePoint& p = region_.points[i]; wanted[voxel_of_[i]] && p.slot != TilePoint::kNoSlot)
-            hits.push_back(pair_of(voxel_of_[i], look_of(p)));
+            hits.push_back(pair_of(voxel_of_[i], look_of(p.slot)));
     sort_unique(hits);
 
     std::vector<Verdict> verdicts(voxels_.size());
@@ -203,13 +217,12 @@ std::vector<FreeSpace::Candidate> FreeSpace::find_candidates() const {
         if (c.free.size() >= kFewestLooks) candidates.push_back(std::move(c));
     }
     auto next = candidates.begin();
-    voxels_.for_each([&](const VoxelSet::Index& at, std::uint32_t number) {
+    voxels_.for_each([&](PackedVoxel at, std::uint32_t number) {
         if (next == candidates.end() || next->voxel != number) return;
         for (int dx = -1; dx <= 1; ++dx)
             for (int dy = -1; dy <= 1; ++dy)
                 for (int dz = -1; dz <= 1; ++dz)
-                    if (const auto n = voxels_.find({at.x + dx, at.y + dy, at.z + dz}))
-                        next->around.push_back(*n);
+                    if (const auto n = voxels_.find(at.moved(dx, dy, dz))) next->around.push_back(*n);
         ++next;
     });
     return candidates;

@@ -5,6 +5,7 @@
 #include "tiling/points/ray.hpp"
 #include "tiling/tile_processor.hpp"
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -33,8 +34,8 @@ class FreeSpace {
     /// Requires that the region outlives this.
     explicit FreeSpace(const Region& region);
 
-    /// Rays that end at these points, given in steps from the sector's origin: witnesses.
-    void add_rays(const Sector& sector, std::span<const TilePoint> points);
+    /// Rays of witnesses that end in a sector, in any order and any number of times.
+    void add_rays(const Sector& sector, std::span<const Ray> rays);
 
     /// For each point of the region whether it is dynamic. Points nearer than two voxels to the edge of the
     /// region may be misjudged.
@@ -47,7 +48,9 @@ class FreeSpace {
 
   private:
     struct Walk;
-    void walk(const Walk& ray, std::uint64_t look);
+    /// Voxels are counted from here, that of the frame's origin.
+    std::array<std::int64_t, 3> first_voxel() const;
+    void walk(const Walk& ray, std::uint32_t look);
     /// A voxel that rays of several looks passed through.
     struct Candidate {
         std::uint32_t voxel;
@@ -66,6 +69,7 @@ class FreeSpace {
     std::vector<std::uint32_t> voxel_of_;  ///< of each point
     /// A look that passed through a voxel: voxel · 2³² + look. Made unique whenever they have doubled.
     std::vector<std::uint64_t> passes_;
+    std::vector<std::uint32_t> last_look_;  ///< of each voxel: saves most of what would be there twice
     std::size_t compact_above_;
 };
 

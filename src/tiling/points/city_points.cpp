@@ -2,7 +2,6 @@
 
 #include "core/error.hpp"
 #include "tiling/points/canonical_order.hpp"
-#include "tiling/points/ray.hpp"
 
 #include <algorithm>
 #include <bitset>
@@ -121,8 +120,9 @@ std::map<Sector, Hash128> content_and_ray_hashes(const std::vector<CitySource>& 
     return hashes;
 }
 
-CityPoints::CityPoints(const ObjectStore& store, std::vector<CitySource> sources)
+CityPoints::CityPoints(const ObjectStore& store, std::vector<CitySource> sources, const CancelToken* cancel)
     : sources_(std::move(sources)),
+      cancel_(cancel),
       // The other half is for objects that are being written.
       archives_(store, "the point archive of a source", descriptor_budget() / 2) {
     bool first = true;
@@ -197,7 +197,7 @@ std::vector<TilePoint> CityPoints::read_segment(const Part& part) const {
     const auto file = archives_.open(sources_[part.source].row.object);
     std::vector<TilePoint> points;
     std::vector<std::byte> bytes;
-    for (const CellSpan& cell : read_cells(*file, part.segment, name(part))) {
+    for (const CellSpan& cell : read_table(*file, part.segment, name(part)).cells) {
         bytes.resize(cell.bytes);
         file->read_at(cell.offset, bytes);
         decode_cell(bytes, cell, points, name(part));
@@ -218,17 +218,17 @@ std::string CityPoints::name(const Part& part) const {
            "/" + std::to_string(part.sector.y);
 }
 
-std::shared_ptr<const CityPoints::CellTables> CityPoints::tables_of(const Sector& sector) const {
+std::shared_ptr<const CityPoints::Tables> CityPoints::tables_of(const Sector& sector) const {
     {
         const std::lock_guard lock(tables_mutex_);
         if (const auto found = tables_.find(sector); found != tables_.end()) return found->second;
     }
-    auto tables = std::make_shared<CellTables>();
+    auto tables = std::make_shared<Tables>();
     std::size_t spans = 0;
     for (const Part& part : parts_of(sector)) {
         const auto file = archives_.open(sources_[part.source].row.object);
-        tables->push_back(read_cells(*file, part.segment, name(part)));
-        spans += tables->back().size();
+        tables->push_back(read_table(*file, part.segment, name(part)));
+        spans += tables->back().cells.size() + tables->back().rays.size();
     }
     const std::lock_guard lock(tables_mutex_);
     if (table_spans_ + spans > kMostTableSpans) tables_.clear(), table_spans_ = 0;
@@ -243,8 +243,8 @@ std::uint64_t CityPoints::count_at_most(const LatticeBox& box) const {
             for (const Part& part : parts_of(sector)) count += part.segment.points;
             return;
         }
-        for (const auto& cells : *tables_of(sector))
-            for (const CellSpan& cell : cells)
+        for (const SegmentTable& table : *tables_of(sector))
+            for (const CellSpan& cell : table.cells)
                 if (cell_box(sector, cell.cell).intersects(box)) count += cell.points;
     });
     return count;
@@ -252,8 +252,8 @@ std::uint64_t CityPoints::count_at_most(const LatticeBox& box) const {
 
 std::vector<int> CityPoints::occupied_cells(const Sector& sector) const {
     std::bitset<kCellsPerSector> occupied;
-    for (const auto& spans : *tables_of(sector))
-        for (const CellSpan& cell : spans) occupied.set(static_cast<std::size_t>(cell.cell));
+    for (const SegmentTable& table : *tables_of(sector))
+        for (const CellSpan& cell : table.cells) occupied.set(static_cast<std::size_t>(cell.cell));
     std::vector<int> cells;
     for (int cell = 0; cell < kCellsPerSector; ++cell)
         if (occupied.test(static_cast<std::size_t>(cell))) cells.push_back(cell);
@@ -273,7 +273,8 @@ Region CityPoints::read(const LatticeBox& core, std::int64_t halo_steps) const {
         const std::span<const Part> of_sector = parts_of(sector);
         for (std::size_t i = 0; i < of_sector.size(); ++i) {
             std::vector<CellSpan> cells;
-            std::copy_if((*tables)[i].begin(), (*tables)[i].end(), std::back_inserter(cells),
+            const std::vector<CellSpan>& all = (*tables)[i].cells;
+            std::copy_if(all.begin(), all.end(), std::back_inserter(cells),
                          [&](const CellSpan& c) { return cell_box(sector, c.cell).intersects(box); });
             for (const CellSpan& cell : cells) at_most += cell.points;
             if (!cells.empty()) parts.push_back({&of_sector[i], std::move(cells)});
@@ -285,7 +286,10 @@ Region CityPoints::read(const LatticeBox& core, std::int64_t halo_steps) const {
         std::size_t end = begin;
         while (end < parts.size() && parts[end].part->sector.x == x) ++end;
         const auto strip = std::span<const PartCells>(parts).subspan(begin, end - begin);
-        for (int column = 0; column < kCellsPerSide; ++column) read_column(strip, column, box, region);
+        for (int column = 0; column < kCellsPerSide; ++column) {
+            check_cancel();
+            read_column(strip, column, box, region);
+        }
         begin = end;
     }
     region.frame.z_m = frame_height_m(region);
@@ -294,45 +298,68 @@ Region CityPoints::read(const LatticeBox& core, std::int64_t halo_steps) const {
     return region;
 }
 
-void CityPoints::visit_rays(const LatticeBox& box, const VisitPoints& visit) const {
+void CityPoints::visit_rays(const LatticeBox& box, const VisitRays& visit) const {
     const SectorBox wanted = sectors_of(box);
+    std::vector<std::byte> bytes;
+    std::vector<Ray> rays;
     for (std::size_t s = 0; s < sectors_.size(); ++s) {
         if (!reaches_[s].intersects(wanted)) continue;
-        const Sector sector = sectors_[s];
-        const auto tables = tables_of(sector);
-        const std::span<const Part> of_sector = parts_of(sector);
-        std::vector<PartCells> parts;
-        for (std::size_t i = 0; i < of_sector.size(); ++i)  // parts with the same points follow each other
-            if (i == 0 || of_sector[i].segment.hash != of_sector[i - 1].segment.hash)
-                parts.push_back({&of_sector[i], (*tables)[i]});
-        Region column{.frame = {to_whole_metres(sector.origin_x()), to_whole_metres(sector.origin_y()), 0},
-                      .core = sector.box(),
-                      .covered = sector.box(),
-                      .points = {}};
-        for (int c = 0; c < kCellsPerSide; ++c) {
-            column.points.clear();
-            const std::size_t with_points = decode_column(parts, c, column.covered, column);
-            std::erase_if(column.points, [&](const TilePoint& p) { return !is_witness(p, sector); });
-            // The points of one part are different as they are, and rays have no order.
-            if (with_points > 1) sort_column(column.points, 0, c << kCellShift);
-            if (!column.points.empty()) visit(sector, column.points);
+        const auto tables = tables_of(sectors_[s]);
+        const std::span<const Part> parts = parts_of(sectors_[s]);
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            const Part& part = parts[i];
+            // Parts with the same points follow each other.
+            if (i > 0 && part.segment.hash == parts[i - 1].segment.hash) continue;
+            if (!part.segment.reach.intersects(wanted)) continue;
+            const SegmentTable& table = (*tables)[i];
+            if (!table.has_rays) {
+                visit_rays_of_points(part, table, visit);
+                continue;
+            }
+            const auto file = archives_.open(sources_[part.source].row.object);
+            for (const RaySpan& span : table.rays) {
+                if (!span.passed.intersects(box)) continue;
+                bytes.resize(span.bytes);
+                file->read_at(span.offset, bytes);
+                rays.clear();
+                decode_span(bytes, span, rays, name(part));
+                visit(part.sector, rays);
+            }
         }
+    }
+}
+
+void CityPoints::visit_rays_of_points(const Part& part, const SegmentTable& table,
+                                      const VisitRays& visit) const {
+    const auto file = archives_.open(sources_[part.source].row.object);
+    std::vector<std::byte> bytes;
+    std::vector<TilePoint> points;
+    std::vector<Ray> rays;
+    for (const CellSpan& cell : table.cells) {
+        bytes.resize(cell.bytes);
+        file->read_at(cell.offset, bytes);
+        points.clear();
+        decode_cell(bytes, cell, points, name(part));
+        rays.clear();
+        for (const TilePoint& p : points)
+            if (is_witness(p, part.sector)) rays.push_back(ray_of(p));
+        if (!rays.empty()) visit(part.sector, rays);
     }
 }
 
 void CityPoints::read_column(std::span<const PartCells> parts, int column, const LatticeBox& box,
                              Region& region) const {
     const std::size_t begin = region.points.size();
-    if (decode_column(parts, column, box, region) == 0) return;
+    if (!decode_column(parts, column, box, region)) return;
     const std::int64_t x_min =
         parts.front().part->sector.origin_x() + column * kCellSteps - region.frame.origin().x;
     sort_column(region.points, begin, static_cast<std::int32_t>(x_min));
 }
 
-std::size_t CityPoints::decode_column(std::span<const PartCells> parts, int column, const LatticeBox& box,
-                                      Region& region) const {
+bool CityPoints::decode_column(std::span<const PartCells> parts, int column, const LatticeBox& box,
+                               Region& region) const {
     const LatticePoint origin = region.frame.origin();
-    std::size_t with_points = 0;
+    bool any = false;
     std::vector<std::byte> bytes;
     for (const auto& [part, cells] : parts) {
         const Sector sector = part->sector;
@@ -340,7 +367,7 @@ std::size_t CityPoints::decode_column(std::span<const PartCells> parts, int colu
         auto cell = std::find_if(cells.begin(), cells.end(), in_column);
         const auto last = std::find_if_not(cell, cells.end(), in_column);
         if (cell == last) continue;
-        ++with_points;
+        any = true;
         const std::uint64_t offset = cell->offset;
         bytes.resize((last - 1)->offset + (last - 1)->bytes - offset);
         archives_.open(sources_[part->source].row.object)->read_at(offset, bytes);
@@ -363,7 +390,7 @@ std::size_t CityPoints::decode_column(std::span<const PartCells> parts, int colu
                                 region.points.end());
         }
     }
-    return with_points;
+    return any;
 }
 
 }  // namespace citysplat::tiling

@@ -1,7 +1,9 @@
 #pragma once
 
+#include "core/cancel.hpp"
 #include "tiling/points/open_objects.hpp"
 #include "tiling/points/point_archive.hpp"
+#include "tiling/points/ray.hpp"
 #include "tiling/sector.hpp"
 #include "tiling/store/catalog.hpp"
 #include "tiling/store/object_store.hpp"
@@ -37,8 +39,10 @@ std::map<Sector, Hash128> content_and_ray_hashes(const std::vector<CitySource>& 
 /// threads. Every cell that is read is verified.
 class CityPoints final : public RegionReader {
   public:
-    /// Reads the few points of thin sectors to know which are in quarantine. Throws CorruptionError.
-    CityPoints(const ObjectStore& store, std::vector<CitySource> sources);
+    /// Reads the few points of thin sectors to know which are in quarantine. Throws CorruptionError. With a
+    /// token, which must outlive it, reading a region throws Interrupted once that is requested.
+    CityPoints(const ObjectStore& store, std::vector<CitySource> sources,
+               const CancelToken* cancel = nullptr);
 
     Region read(const LatticeBox& core, std::int64_t halo_steps) const override;
     std::uint64_t count_at_most(const LatticeBox& box) const override;
@@ -47,10 +51,11 @@ class CityPoints final : public RegionReader {
     std::vector<Sector> occupied_sectors() const override { return sectors_; }
     std::vector<int> occupied_cells(const Sector& sector) const override;
 
-    /// Calls visit(sector, points) with all witnesses (ray.hpp) whose rays may pass the box, each different
-    /// one once, a column of cells at a time, in steps from the sector's origin.
-    using VisitPoints = std::function<void(const Sector&, std::span<const TilePoint>)>;
-    void visit_rays(const LatticeBox& box, const VisitPoints& visit) const;
+    /// Calls visit(sector, rays) with all rays of witnesses (ray.hpp) that may pass the box, some thousand of
+    /// a sector at a time, in steps from the sector's origin. One that several sources have may come several
+    /// times; others may come along.
+    using VisitRays = std::function<void(const Sector&, std::span<const Ray>)>;
+    void visit_rays(const LatticeBox& box, const VisitRays& visit) const;
 
     const std::vector<CitySource>& sources() const { return sources_; }
     /// How many different points are in quarantine.
@@ -70,10 +75,10 @@ class CityPoints final : public RegionReader {
     };
 
     std::span<const Part> parts_of(const Sector& sector) const;
-    /// The cells of parts_of(sector), part by part. Tables that were read last are kept, some megabytes: many
+    /// What parts_of(sector) hold, part by part. Tables that were read last are kept, some megabytes: many
     /// small files may share a sector, and each is asked again for every region that touches it.
-    using CellTables = std::vector<std::vector<CellSpan>>;
-    std::shared_ptr<const CellTables> tables_of(const Sector& sector) const;
+    using Tables = std::vector<SegmentTable>;
+    std::shared_ptr<const Tables> tables_of(const Sector& sector) const;
     std::string name(const Part& part) const;
     void quarantine_far_outliers();
     /// Number of different points of a sector that has some: exact below kFewestPointsAround, otherwise at
@@ -81,15 +86,22 @@ class CityPoints final : public RegionReader {
     /// more than twice that many points.
     std::uint64_t count_different(const Sector& sector) const;
     std::vector<TilePoint> read_segment(const Part& part) const;
-    /// Appends the points of a column of cells that lie in the box, in no order; returns the number of parts
-    /// that have some there.
-    std::size_t decode_column(std::span<const PartCells> parts, int column, const LatticeBox& box,
-                              Region& region) const;
+    /// The rays of a part that was written without them.
+    void visit_rays_of_points(const Part& part, const SegmentTable& table, const VisitRays& visit) const;
+    /// Appends the points of a column of cells that lie in the box, in no order; false when no part has cells
+    /// there.
+    bool decode_column(std::span<const PartCells> parts, int column, const LatticeBox& box,
+                       Region& region) const;
     /// The same in canonical order, identical points collapsed.
     void read_column(std::span<const PartCells> parts, int column, const LatticeBox& box,
                      Region& region) const;
 
+    void check_cancel() const {
+        if (cancel_) cancel_->check();
+    }
+
     std::vector<CitySource> sources_;
+    const CancelToken* cancel_;
     std::vector<Part> parts_;         ///< sorted by sector, then segment hash
     std::vector<Sector> sectors_;     ///< of the parts
     std::vector<SectorBox> reaches_;  ///< of the rays of each sector
@@ -97,7 +109,7 @@ class CityPoints final : public RegionReader {
     LatticeBox bounds_;
     mutable OpenObjects archives_;
     mutable std::mutex tables_mutex_;
-    mutable std::map<Sector, std::shared_ptr<const CellTables>> tables_;
+    mutable std::map<Sector, std::shared_ptr<const Tables>> tables_;
     mutable std::size_t table_spans_ = 0;
 };
 

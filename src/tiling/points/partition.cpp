@@ -103,7 +103,7 @@ class Binner {
 };
 
 EncodedSegment encode_sector(Scatter& scatter, const Sector& sector, std::uint64_t points,
-                             std::uint64_t budget_bytes) {
+                             std::uint64_t budget_bytes, const CancelToken& cancel) {
     // A sector that would not fit is read in as many passes over its own chunks as it takes.
     const std::uint64_t bytes = points * SegmentEncoder::kBytesPerPoint;
     const int passes = static_cast<int>(std::min<std::uint64_t>(
@@ -111,7 +111,7 @@ EncodedSegment encode_sector(Scatter& scatter, const Sector& sector, std::uint64
     SegmentEncoder encoder(sector);
     for (int pass = 0; pass < passes; ++pass) {
         auto part = scatter.take(sector, kCellsPerSide * pass / passes, kCellsPerSide * (pass + 1) / passes);
-        encoder.add(part);
+        encoder.add(part, cancel);
     }
     return encoder.finish();
 }
@@ -133,7 +133,7 @@ void write_archive(Scatter& scatter, ArchiveWriter& archive, std::uint64_t budge
         std::vector<EncodedSegment> wave(end - begin);
         parallel_for(wave.size(), [&](std::size_t i) {
             const auto& [sector, points] = sectors[begin + i];
-            wave[i] = encode_sector(scatter, sector, points, budget_bytes);
+            wave[i] = encode_sector(scatter, sector, points, budget_bytes, cancel);
         });
         for (EncodedSegment& segment : wave) archive.append(std::move(segment));
         begin = end;

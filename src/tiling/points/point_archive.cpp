@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 namespace citysplat::tiling {
@@ -16,10 +17,14 @@ namespace {
 constexpr Magic kMagic = magic_of(ObjectKind::archive);
 constexpr std::array<char, 8> kEndMagic{'C', 'S', 'P', 'E', 'N', 'D', '.', '\n'};
 /// Version 1 had points without time; its segments say so themselves (PointLayout). The directory has the
-/// reach of a segment since version 3.
-constexpr std::uint32_t kVersion = 3, kOldestVersion = 1;
+/// reach of a segment since version 3, segments have their rays since version 4.
+constexpr std::uint32_t kVersion = 4, kOldestVersion = 1;
 /// A cell with more points becomes several spans: bounds what a reader must hold beside its result.
 constexpr std::size_t kMaxSpanPoints = std::size_t{1} << 18;
+/// Few enough to come from nearly one place, so that what they pass is a narrow box.
+constexpr std::size_t kRaysPerSpan = 4096;
+/// What a span of rays has in the place of the cell's number.
+constexpr std::uint32_t kRayCell = kCellsPerSector;
 
 struct Header {
     std::array<char, 8> magic;
@@ -35,7 +40,8 @@ struct SegmentHeader {
     std::uint64_t checksum;  ///< of the table that follows
 };
 struct SpanEntry {
-    std::uint32_t cell, points, bytes, zero;
+    std::uint32_t cell, points, bytes;
+    std::uint32_t passed;  ///< of rays: PassedCells; 0 of points
     std::uint64_t checksum;
 };
 static_assert(sizeof(SpanEntry) == 24);
@@ -66,6 +72,42 @@ struct Trailer {
 };
 static_assert(sizeof(Trailer) == 64);
 
+/// The cells that rays pass, counted from the sector's first one, both ends included. Rays are cut to 128 m,
+/// so that 8 bits hold them.
+struct PassedCells {
+    std::int8_t min_x, min_y, max_x, max_y;
+
+    static PassedCells of(const LatticeBox& box, const Sector& sector) {
+        const auto cell = [](std::int64_t steps) { return static_cast<std::int8_t>(steps >> kCellShift); };
+        return {cell(box.min_x - sector.origin_x()), cell(box.min_y - sector.origin_y()),
+                cell(box.max_x - 1 - sector.origin_x()), cell(box.max_y - 1 - sector.origin_y())};
+    }
+    LatticeBox box(const Sector& sector) const {
+        return {sector.origin_x() + min_x * kCellSteps, sector.origin_y() + min_y * kCellSteps,
+                sector.origin_x() + (max_x + 1) * kCellSteps, sector.origin_y() + (max_y + 1) * kCellSteps};
+    }
+};
+static_assert(sizeof(PassedCells) == sizeof(std::uint32_t));
+static_assert((kLongestRaySteps + kSectorSteps + kVoxelSteps) / kCellSteps < 127);
+
+/// Rays by time; those of a slot stay in order. Mostly a sector is passed within few slots.
+void sort_by_slot(std::vector<Ray>& rays) {
+    const auto [first, last] = std::minmax_element(
+        rays.begin(), rays.end(), [](const Ray& a, const Ray& b) { return a.slot < b.slot; });
+    const std::uint64_t least = first->slot, range = last->slot - least + 1;
+    if (range > rays.size() + 1024) {
+        std::stable_sort(rays.begin(), rays.end(),
+                         [](const Ray& a, const Ray& b) { return a.slot < b.slot; });
+        return;
+    }
+    std::vector<std::size_t> next(range + 1, 0);
+    for (const Ray& r : rays) ++next[r.slot - least + 1];
+    for (std::size_t s = 1; s < next.size(); ++s) next[s] += next[s - 1];
+    std::vector<Ray> sorted(rays.size());
+    for (const Ray& r : rays) sorted[next[r.slot - least]++] = r;
+    rays = std::move(sorted);
+}
+
 template <class T>
 void put(std::vector<std::byte>& out, const T& value) {
     const auto bytes = std::as_bytes(std::span(&value, 1));
@@ -77,8 +119,8 @@ void put(std::vector<std::byte>& out, const std::string& text) {
     out.insert(out.end(), bytes.begin(), bytes.end());
 }
 
-/// Orders the points by cell, then canonically.
-void sort_by_cell(std::vector<TilePoint>& points, std::array<std::size_t, kCellsPerSector + 1>& begin) {
+/// Orders the points by cell.
+void group_by_cell(std::vector<TilePoint>& points, std::array<std::size_t, kCellsPerSector + 1>& begin) {
     begin.fill(0);
     for (const TilePoint& p : points) ++begin[static_cast<std::size_t>(cell_of(p.x, p.y)) + 1];
     for (std::size_t c = 0; c < kCellsPerSector; ++c) begin[c + 1] += begin[c];
@@ -86,9 +128,6 @@ void sort_by_cell(std::vector<TilePoint>& points, std::array<std::size_t, kCells
     auto next = begin;
     for (const TilePoint& p : points) sorted[next[static_cast<std::size_t>(cell_of(p.x, p.y))]++] = p;
     points = std::move(sorted);  // sorting a crowded cell takes a copy of its own
-    for (std::size_t c = 0; c < kCellsPerSector; ++c)
-        sort_in_column(std::span(points).subspan(begin[c], begin[c + 1] - begin[c]),
-                       static_cast<std::int32_t>(c / kCellsPerSide) << kCellShift);
 }
 
 }  // namespace
@@ -99,13 +138,15 @@ SegmentEncoder::SegmentEncoder(const Sector& sector) {
     row_.sector_y = sector.y;
 }
 
-void SegmentEncoder::add(std::vector<TilePoint>& points) {
+void SegmentEncoder::add(std::vector<TilePoint>& points, const CancelToken& cancel) {
     std::array<std::size_t, kCellsPerSector + 1> begin;
-    sort_by_cell(points, begin);
+    group_by_cell(points, begin);
     row_.accepted += points.size();
     const Sector sector{row_.sector_x, row_.sector_y};
-    for (const TilePoint& p : points) row_.reach.add(reach_of(p, sector));
     for (std::size_t c = 0; c < kCellsPerSector; ++c) {
+        cancel.check();
+        sort_in_column(std::span(points).subspan(begin[c], begin[c + 1] - begin[c]),
+                       static_cast<std::int32_t>(c / kCellsPerSide) << kCellShift);
         const auto first = points.begin() + static_cast<std::ptrdiff_t>(begin[c]);
         const auto last = std::unique(first, points.begin() + static_cast<std::ptrdiff_t>(begin[c + 1]));
         std::span<const TilePoint> left(first, last);
@@ -117,18 +158,45 @@ void SegmentEncoder::add(std::vector<TilePoint>& points) {
             table_.push_back({.cell = static_cast<std::uint32_t>(c),
                               .points = static_cast<std::uint32_t>(part.size()),
                               .bytes = static_cast<std::uint32_t>(data_.size() - at),
-                              .zero = 0,
+                              .passed = 0,
                               .checksum = checksum_points(part, PointLayout::with_time)});
             hasher_.number(static_cast<std::uint32_t>(c)).bytes(std::as_bytes(part));
             row_.points += part.size();
+            for (const TilePoint& p : part)
+                if (is_witness(p, sector)) rays_.push_back(ray_of(p));
         }
     }
 }
 
+void SegmentEncoder::add_rays() {
+    if (rays_.empty()) return;
+    sort_by_slot(rays_);
+    const Sector sector{row_.sector_x, row_.sector_y};
+    for (std::span<const Ray> left(rays_); !left.empty();) {
+        const auto part = left.first(std::min(left.size(), kRaysPerSpan));
+        left = left.subspan(part.size());
+        LatticeBox passed = box_of(part.front(), sector);
+        for (const Ray& ray : part) {
+            const LatticeBox b = box_of(ray, sector);
+            passed = {std::min(passed.min_x, b.min_x), std::min(passed.min_y, b.min_y),
+                      std::max(passed.max_x, b.max_x), std::max(passed.max_y, b.max_y)};
+        }
+        row_.reach.add(sectors_of(passed));
+        const std::size_t at = data_.size();
+        encode_rays(part, data_);
+        table_.push_back({.cell = kRayCell,
+                          .points = static_cast<std::uint32_t>(part.size()),
+                          .bytes = static_cast<std::uint32_t>(data_.size() - at),
+                          .passed = std::bit_cast<std::uint32_t>(PassedCells::of(passed, sector)),
+                          .checksum = checksum_bytes(std::as_bytes(part))});
+    }
+}
+
 EncodedSegment SegmentEncoder::finish() {
+    add_rays();
     EncodedSegment segment{row_, {}, std::move(data_)};
     const auto table = std::as_bytes(std::span(table_));
-    put(segment.table, SegmentHeader{static_cast<std::uint32_t>(table_.size()), PointLayout::with_time,
+    put(segment.table, SegmentHeader{static_cast<std::uint32_t>(table_.size()), PointLayout::with_rays,
                                      checksum_bytes(table)});
     segment.table.insert(segment.table.end(), table.begin(), table.end());
     segment.row.bytes = segment.table.size() + segment.cells.size();
@@ -234,7 +302,7 @@ CitySource read_directory(const File& file, const Hash128& object) {
     return directory;
 }
 
-std::vector<CellSpan> read_cells(const File& file, const SegmentRow& segment, const std::string& what) {
+SegmentTable read_table(const File& file, const SegmentRow& segment, const std::string& what) {
     const auto damaged = [&] {
         throw CorruptionError(
             what + ": the table of cells at byte " + std::to_string(segment.offset) + " of " +
@@ -245,32 +313,56 @@ std::vector<CellSpan> read_cells(const File& file, const SegmentRow& segment, co
     const auto header_bytes = std::as_writable_bytes(std::span(&header, 1));
     if (segment.bytes < sizeof header || file.read_some_at(segment.offset, header_bytes) != sizeof header ||
         header.spans > (segment.bytes - sizeof header) / sizeof(SpanEntry) ||
-        header.layout > PointLayout::with_time)
+        header.layout > PointLayout::with_rays)
         damaged();
-    std::vector<SpanEntry> table(header.spans);
-    const auto table_bytes = std::as_writable_bytes(std::span(table));
-    if (file.read_some_at(segment.offset + sizeof header, table_bytes) != table_bytes.size() ||
-        checksum_bytes(table_bytes) != header.checksum)
+    std::vector<SpanEntry> spans(header.spans);
+    const auto span_bytes = std::as_writable_bytes(std::span(spans));
+    if (file.read_some_at(segment.offset + sizeof header, span_bytes) != span_bytes.size() ||
+        checksum_bytes(span_bytes) != header.checksum)
         damaged();
-    std::vector<CellSpan> cells;
-    cells.reserve(table.size());
-    std::uint64_t at = segment.offset + sizeof header + table_bytes.size();
-    for (const SpanEntry& e : table) {
-        if (e.cell >= kCellsPerSector || at + e.bytes > segment.offset + segment.bytes) damaged();
-        cells.push_back({static_cast<int>(e.cell), e.points, at, e.bytes, e.checksum, header.layout});
+    SegmentTable table;
+    table.has_rays = header.layout == PointLayout::with_rays;
+    std::uint64_t at = segment.offset + sizeof header + span_bytes.size();
+    for (const SpanEntry& e : spans) {
+        const bool rays = table.has_rays && e.cell == kRayCell;
+        if ((e.cell >= kCellsPerSector && !rays) || at + e.bytes > segment.offset + segment.bytes) damaged();
+        if (rays) {
+            const auto passed = std::bit_cast<PassedCells>(e.passed);
+            table.rays.push_back(
+                {passed.box({segment.sector_x, segment.sector_y}), e.points, at, e.bytes, e.checksum});
+        } else {
+            table.cells.push_back(
+                {static_cast<int>(e.cell), e.points, at, e.bytes, e.checksum, header.layout});
+        }
         at += e.bytes;
     }
-    return cells;
+    return table;
 }
+
+namespace {
+
+[[noreturn]] void throw_damaged(const std::string& what, const char* part, std::uint64_t offset) {
+    throw CorruptionError(
+        what + ": the " + part + " at byte " + std::to_string(offset) +
+        " are damaged; citysplat verify --deep --set-aside, then citysplat build read the input again");
+}
+
+}  // namespace
 
 void decode_cell(std::span<const std::byte> bytes, const CellSpan& cell, std::vector<TilePoint>& out,
                  const std::string& what) {
     const std::size_t at = out.size();
     if (!decode_points({bytes, cell.points, cell.cell, cell.layout}, out) ||
         checksum_points(std::span(out).subspan(at), cell.layout) != cell.checksum)
-        throw CorruptionError(
-            what + ": the points at byte " + std::to_string(cell.offset) +
-            " are damaged; citysplat verify --deep --set-aside, then citysplat build read the input again");
+        throw_damaged(what, "points", cell.offset);
+}
+
+void decode_span(std::span<const std::byte> bytes, const RaySpan& span, std::vector<Ray>& out,
+                 const std::string& what) {
+    const std::size_t at = out.size();
+    if (!decode_rays(bytes, span.rays, out) ||
+        checksum_bytes(std::as_bytes(std::span(out).subspan(at))) != span.checksum)
+        throw_damaged(what, "rays", span.offset);
 }
 
 }  // namespace citysplat::tiling

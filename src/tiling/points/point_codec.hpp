@@ -1,6 +1,7 @@
 #pragma once
 
 #include "model/point.hpp"
+#include "tiling/points/ray.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +17,7 @@ namespace citysplat::tiling {
 enum class PointLayout : std::uint32_t {
     without_time = 0,  ///< archives of version 1: 20 planes; hashes are of 24 bytes a point, all but the slot
     with_time = 1,     ///< 24 planes; hashes are of the whole TilePoint
+    with_rays = 2,     ///< the same, and the segment has spans of rays (point_archive.hpp)
 };
 
 /// Appends the encoded points. Requires one cell's points in canonical order.
@@ -31,6 +33,10 @@ struct EncodedCell {
 /// Appends the points of a cell. False when the bytes are damaged; the caller checks the checksum of what it
 /// got.
 bool decode_points(const EncodedCell& cell, std::vector<TilePoint>& out);
+
+/// The same for rays of one sector: 22 planes, sensors as places that hardly differ from ray to ray.
+void encode_rays(std::span<const Ray> rays, std::vector<std::byte>& out);
+bool decode_rays(std::span<const std::byte> bytes, std::size_t count, std::vector<Ray>& out);
 
 /// Checksum of decoded points in the layout in which they were written.
 std::uint64_t checksum_points(std::span<const TilePoint> points, PointLayout layout);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 /// A point whose sensor and time are known is the end of a ray, and says that the ray met nothing before it.
 namespace citysplat::tiling {
@@ -18,6 +19,20 @@ inline constexpr std::int64_t kVoxelSteps = kLatticePerMetre / 5;
 /// Of longer rays only this much, before their end: bounds what one point can touch.
 inline constexpr std::int64_t kLongestRaySteps = 128 * kLatticePerMetre;
 
+/// A ray as free space is judged by it: its end, and the way back to the sensor.
+struct Ray {
+    std::int32_t x, y, z;  ///< of its end, in steps from the origin of its sector
+    std::uint32_t slot;    ///< this and the sensor as in TilePoint; both are known
+    std::int16_t sensor_dx, sensor_dy, sensor_dz;
+    std::uint16_t zero = 0;
+    friend auto operator<=>(const Ray&, const Ray&) = default;
+};
+static_assert(sizeof(Ray) == 24 && std::has_unique_object_representations_v<Ray>);
+
+inline Ray ray_of(const TilePoint& p) {
+    return {p.x, p.y, p.z, p.slot, p.sensor_dx, p.sensor_dy, p.sensor_dz};
+}
+
 /// True for the points whose rays are asked: sensor and time are known, and a hash of the place chooses one
 /// in four. Neighbouring rays say the same. Points are given in steps from the origin of their sector.
 inline bool is_witness(const TilePoint& p, const Sector& sector) {
@@ -28,9 +43,8 @@ inline bool is_witness(const TilePoint& p, const Sector& sector) {
     return rng::mix(x * 0x9e3779b97f4a7c15u + y * 0xc2b2ae3d27d4eb4fu + z * 0xd6e8feb86659fd93u) % 4 == 0;
 }
 
-/// The sectors that the ray of a witness may have passed, with a voxel around it; empty for other points.
-inline SectorBox reach_of(const TilePoint& p, const Sector& sector) {
-    if (!is_witness(p, sector)) return {};
+/// What a ray may have passed, with a voxel around it.
+inline LatticeBox box_of(const Ray& p, const Sector& sector) {
     const auto away = [](std::int16_t steps) {
         return std::clamp(steps * kSensorSteps, -kLongestRaySteps, kLongestRaySteps);
     };
@@ -38,7 +52,7 @@ inline SectorBox reach_of(const TilePoint& p, const Sector& sector) {
     const std::int64_t dx = away(p.sensor_dx), dy = away(p.sensor_dy);
     const LatticeBox box{std::min(x, x + dx), std::min(y, y + dy), std::max(x, x + dx) + 1,
                          std::max(y, y + dy) + 1};
-    return sectors_of(box.widened(kVoxelSteps));
+    return box.widened(kVoxelSteps);
 }
 
 }  // namespace citysplat::tiling

@@ -5,6 +5,7 @@
 #include "tiling/store/catalog_schema.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <set>
@@ -87,12 +88,14 @@ constexpr const char* kReachColumns = "reach_min_x, reach_min_y, reach_max_x, re
 constexpr const char* kGenerationColumns =
     "id, created_s, note, tile_size_m, parameters_key, parameters, classes, crs, radius_m, error_m, density,"
     " samples, now_radius_m, now_error_m, now_density, now_samples, points, tiles, splats, digest, record,"
-    " step_rad, now_step_rad";
+    " step_rad, now_step_rad, findings, findings_of";
 
 /// The same of a catalog that may be of an earlier version.
 std::string select_generation(std::int64_t version) {
     std::string columns = kGenerationColumns;
-    if (version < 2) columns.replace(columns.find("step_rad,"), std::string::npos, "0.0, 0.0");
+    if (version < 4) columns.replace(columns.find("findings,"), std::string::npos, "'', 0");
+    if (version < 2)
+        columns.replace(columns.find("step_rad,"), std::strlen("step_rad, now_step_rad"), "0.0, 0.0");
     return "SELECT " + columns + " FROM generation";
 }
 
@@ -111,6 +114,8 @@ GenerationRow generation_row(const Statement& s) {
             .tiles = s.count(17),
             .splats = s.count(18),
             .digest = s.hash(19),
+            .findings = s.text(23),
+            .findings_of = s.integer(24, 0, kMostGenerations),
             .record = s.hash(20)};
 }
 
@@ -417,14 +422,16 @@ void Catalog::publish(const GenerationRow& g, std::span<const InputRow> inputs,
     Statement add(
         db_,
         std::string("INSERT INTO generation(") + kGenerationColumns +
-            ") VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23)");
+            ") VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,"
+            "?25)");
     const Calibration &c = g.calibration, &m = g.measured;
     add.bind(1, g.id).bind(2, g.created_s).bind(3, g.note).bind(4, g.tile_size_m);
     add.bind(5, g.parameters_key).bind(6, g.parameters).bind(7, g.classes).bind(8, g.crs);
     add.bind(9, c.mean_radius_m).bind(10, c.mean_error_m).bind(11, c.mean_density).bind(12, c.samples);
     add.bind(13, m.mean_radius_m).bind(14, m.mean_error_m).bind(15, m.mean_density).bind(16, m.samples);
     add.bind(17, g.points).bind(18, g.tiles).bind(19, g.splats).bind(20, g.digest);
-    add.bind(21, g.record).bind(22, c.angular_step_rad).bind(23, m.angular_step_rad).run();
+    add.bind(21, g.record).bind(22, c.angular_step_rad).bind(23, m.angular_step_rad);
+    add.bind(24, g.findings).bind(25, g.findings_of).run();
     transaction.commit();
 }
 

@@ -119,7 +119,9 @@ struct GenerationRow {
     Calibration measured;     ///< of the inputs of this generation, for the drift
     std::uint64_t points = 0, tiles = 0, splats = 0;
     Hash128 digest;
-    Hash128 record;  ///< object that says all this again (tiling/store/generation_record.hpp)
+    std::string findings;  ///< what was noticed when the means were measured (TileProcessor::findings)
+    std::int64_t findings_of = 0;  ///< the generation whose points were measured; 0: none was
+    Hash128 record;                ///< object that says all this again (tiling/store/generation_record.hpp)
 };
 
 /// The index of a city. One SQLite file with a rollback journal and synchronous=EXTRA (after a commit the

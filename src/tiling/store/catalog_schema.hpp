@@ -9,7 +9,7 @@
 /// versions are read; the first command that writes brings them up to date, in one transaction.
 namespace citysplat::tiling {
 
-inline constexpr std::int64_t kCatalogVersion = 3;
+inline constexpr std::int64_t kCatalogVersion = 4;
 
 /// Makes the tables of the present version in an empty database.
 void create_schema(Database& db);

@@ -26,6 +26,8 @@ void generation_fields(Row& g, std::uint32_t version, const Each& each) {
     if (version < 2) return;
     each("angular_step_rad", g.calibration.angular_step_rad);
     each("angular_step_rad as measured", g.measured.angular_step_rad);
+    if (version < 4) return;
+    each("findings", g.findings), each("findings_of", g.findings_of);
 }
 
 /// True when a record of this version says all of it.
@@ -33,7 +35,8 @@ bool fits(const GenerationRecord& record, std::uint32_t version) {
     const GenerationRow& g = record.generation;
     return (version >= 2 || (g.calibration.angular_step_rad == 0 && g.measured.angular_step_rad == 0)) &&
            (version >= 3 || std::all_of(record.tiles.begin(), record.tiles.end(),
-                                        [](const ProductRow& tile) { return tile.removed == 0; }));
+                                        [](const ProductRow& tile) { return tile.removed == 0; })) &&
+           (version >= 4 || (g.findings.empty() && g.findings_of == 0));
 }
 
 template <class Row, class Each>

@@ -31,8 +31,8 @@ GenerationRecord make_record(Catalog& catalog, const GenerationRow& generation,
                              std::span<const InputRow> inputs, std::span<const ProductRow> tiles);
 
 /// Generations and inputs are part of plans, too (shard_record.hpp), in the same version. Version 2 added the
-/// angular step of the sensor, version 3 the points of a tile that were seen through.
-inline constexpr std::uint32_t kRecordVersion = 3;
+/// angular step of the sensor, version 3 the points of a tile that were seen through, version 4 findings.
+inline constexpr std::uint32_t kRecordVersion = 4;
 void put_draft(RecordWriter& out, const GenerationRecord& record);
 GenerationRecord get_draft(RecordReader& in);
 

@@ -101,8 +101,7 @@ std::array<double, 6> box_of(const SplatTile& tile) {
             to_metres(o.x + steps[3]), to_metres(o.y + steps[4]), to_metres(o.z + steps[5])};
 }
 
-Hash128 write_payload(ObjectStore& store, const SplatTile& tile, const PayloadInfo& info,
-                      std::uint64_t& object_bytes) {
+std::vector<std::byte> payload_preamble(const SplatTile& tile, const PayloadInfo& info) {
     const auto body = tile.bytes();
     Header header{.magic = kMagic,
                   .version = kVersion,
@@ -129,9 +128,14 @@ Hash128 write_payload(ObjectStore& store, const SplatTile& tile, const PayloadIn
         const std::uint64_t sum = checksum_bytes(block(body, i));
         std::memcpy(preamble.data() + sizeof header + i * sizeof sum, &sum, sizeof sum);
     }
+    return preamble;
+}
+
+Hash128 write_payload(ObjectStore& store, const SplatTile& tile, const PayloadInfo& info,
+                      std::uint64_t& object_bytes) {
     auto writer = store.create();
-    writer.append(preamble);
-    writer.append(body);
+    writer.append(payload_preamble(tile, info));
+    writer.append(tile.bytes());
     object_bytes = writer.position();
     return writer.finish();
 }
@@ -152,7 +156,12 @@ bool payload_fits(const ObjectStore& store, const ProductRow& product) {
 }
 
 Payload read_payload(const ObjectStore& store, const Hash128& name, const std::string& what) {
-    const File file = store.open(name, what);
+    return read_payload(store.open(name, what), name, what,
+                        "citysplat verify --deep --set-aside, then citysplat build make the tile again");
+}
+
+Payload read_payload(const File& file, const Hash128& name, const std::string& what,
+                     const std::string& way_out) {
     const Header header = read_header(file, what);
     const std::uint64_t size = file.size();
     // A damaged count must not become an allocation: the file is at least as long as its body.
@@ -173,9 +182,8 @@ Payload read_payload(const ObjectStore& store, const Hash128& name, const std::s
     file.read_at(0, preamble);
     file.read_at(preamble.size(), body);
     if (Hasher().bytes(preamble).bytes(body).finish() != name)
-        throw CorruptionError(
-            what + ": " + file.path().string() + ": " + find_damage(preamble, body) +
-            "; citysplat verify --deep --set-aside, then citysplat build make the tile again");
+        throw CorruptionError(what + ": " + file.path().string() + ": " + find_damage(preamble, body) + "; " +
+                              way_out);
     return payload;
 }
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace citysplat::tiling {
 
@@ -35,6 +36,9 @@ struct PayloadInfo {
 Hash128 write_payload(ObjectStore& store, const SplatTile& tile, const PayloadInfo& info,
                       std::uint64_t& object_bytes);
 
+/// The bytes of that file before the body, for payloads that are kept outside of a city.
+std::vector<std::byte> payload_preamble(const SplatTile& tile, const PayloadInfo& info);
+
 /// World box around all discs, radius included.
 std::array<double, 6> box_of(const SplatTile& tile);
 
@@ -49,5 +53,8 @@ bool payload_fits(const ObjectStore& store, const ProductRow& product);
 
 /// Reads and verifies a payload. Throws CorruptionError naming `what` and the damaged bytes.
 Payload read_payload(const ObjectStore& store, const Hash128& name, const std::string& what);
+/// The same from a file of any place. `way_out` is what the message about damaged bytes ends with.
+Payload read_payload(const File& file, const Hash128& name, const std::string& what,
+                     const std::string& way_out);
 
 }  // namespace citysplat::tiling

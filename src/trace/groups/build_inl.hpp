@@ -1,4 +1,4 @@
-// Compiled once per instruction set by kernels.cpp, after lanes_inl.hpp, hence without include guard.
+// Compiled once per instruction set by kernels.cpp, after facts_inl.hpp, hence without include guard.
 // Discs and boxes of a tile from its columns.
 
 #include <algorithm>
@@ -11,7 +11,6 @@ namespace HWY_NAMESPACE {
 constexpr float kNowhere_m = 1e30f;
 
 using Integers = hn::RebindToSigned<Floats>;
-using Halves = hn::Rebind<std::uint16_t, Floats>;
 
 /// unpack_position() in metres: the operations of unpack_disc().
 HWY_INLINE V unpack_metres(const std::uint32_t* from) {
@@ -45,24 +44,6 @@ HWY_INLINE void unpack_normals(const std::uint32_t* from, V (&normal)[3]) {
     normal[1] = hn::Mul(y, inverse);
     normal[2] = hn::Mul(z, inverse);
 }
-
-/// The columns of one block. The columns of a tile end somewhere: the last block is copied and filled up with
-/// splats of radius 0.
-struct BlockColumns {
-    const std::uint32_t *x, *y, *z, *normal;
-    const std::uint16_t *radius, *label;
-};
-struct LastBlock {
-    std::uint32_t x[kWide]{}, y[kWide]{}, z[kWide]{}, normal[kWide]{};
-    std::uint16_t radius[kWide]{}, label[kWide]{};
-
-    LastBlock(const SplatColumns& columns, std::size_t first, std::size_t count) {
-        const auto fill = [&](const auto* from, auto& to) { std::copy_n(from + first, count, to); };
-        fill(columns.x, x), fill(columns.y, y), fill(columns.z, z), fill(columns.normal, normal);
-        fill(columns.radius, radius), fill(columns.label, label);
-    }
-    BlockColumns view() const { return {x, y, z, normal, radius, label}; }
-};
 
 HWY_INLINE void store_box(BoxNode& node, std::size_t child, const float (&low)[3][kWide],
                           const float (&high)[3][kWide]) {
@@ -109,20 +90,25 @@ void build(const SplatColumns& columns, std::size_t splats, float slack_m, WideT
     std::size_t level = tile.blocks.size();
     if (level == 0) return;
     BoxNode* nodes = tile.nodes.data();
+    const std::uint64_t corner = id_of_corner(columns.origin);
     for (std::size_t b = 0; b < level; ++b) {
         BoxNode& node = nodes[b / kWide];
         if (b % kWide == 0) close_boxes(node);
         const std::size_t first = b * kWide;
         if (splats - first >= kWide) {
-            build_block({columns.x + first, columns.y + first, columns.z + first, columns.normal + first,
-                         columns.radius + first, columns.label + first},
-                        slack_m, tile.blocks[b], node, b % kWide);
+            const BlockColumns block{columns.x + first,         columns.y + first,
+                                     columns.z + first,         columns.normal + first,
+                                     columns.radius + first,    columns.label + first,
+                                     columns.intensity + first, columns.incidence + first};
+            build_block(block, slack_m, tile.blocks[b], node, b % kWide);
+            build_facts(block, corner, &tile.facts[first]);
         } else {
             const LastBlock last(columns, first, splats - first);
             build_block(last.view(), slack_m, tile.blocks[b], node, b % kWide);
+            SplatFacts facts[kWide];
+            build_facts(last.view(), corner, facts);
+            std::copy_n(facts, splats - first, &tile.facts[first]);
         }
-        for (std::size_t i = first; i < std::min(first + kWide, splats); ++i)
-            tile.facts[i] = facts_of(columns, static_cast<std::uint32_t>(i));
     }
     for (level = (level + kWide - 1) / kWide; level > 1; level = (level + kWide - 1) / kWide) {
         BoxNode* above = nodes + level;

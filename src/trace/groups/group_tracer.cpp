@@ -41,8 +41,7 @@ class Account {
 SplatColumns columns_of(const SplatTile& tile) {
     return {tile.x().data(),         tile.y().data(),         tile.z().data(),
             tile.normal().data(),    tile.radius().data(),    tile.label().data(),
-            tile.intensity().data(), tile.incidence().data(), tile.frame_number().data(),
-            tile.frame().origin()};
+            tile.intensity().data(), tile.incidence().data(), tile.frame().origin()};
 }
 
 void require_radii(const SplatTile& tile) {
@@ -71,12 +70,28 @@ float box_slack_m(float range_m, float tile_extent_m) {
 class GroupTile final : public TracerTile {
   public:
     GroupTile(Books books, const GroupKernels& kernels, const SplatTile& tile, float max_range_m)
-        : account_(std::move(books), WideTileArrays::bytes(tile.size())), arrays_(tile.size()) {
+        : arrays_(tile.size()), account_(std::move(books), arrays_.bytes()) {
         require_radii(tile);
         const float slack_m = box_slack_m(max_range_m, extent_m(tile));
         kernels.build(columns_of(tile), tile.size(), slack_m, arrays_);
         view_ = arrays_.view(tile.frame().origin_m(), slack_m);
         if (view_.levels == 0) return;
+        box_ = box_of_root();
+    }
+    GroupTile(Books books, const MeshPrimitives& mesh, float slack_m)
+        : arrays_(mesh, slack_m),
+          account_(std::move(books), arrays_.bytes()),
+          view_(arrays_.view({0, 0, 0}, slack_m)) {
+        box_ = box_of_root();
+    }
+
+    std::size_t bytes() const override { return arrays_.bytes(); }
+    bool empty() const { return view_.levels == 0; }
+    const WideTile& view() const { return view_; }
+    const Box3d& box() const { return box_; }  ///< in the tile's frame
+
+  private:
+    Box3d box_of_root() const {
         const BoxNode& root = *view_.level[view_.levels - 1];
         const auto least = [](const float(&v)[kWide]) {
             return static_cast<double>(*std::min_element(v, v + kWide));
@@ -84,18 +99,12 @@ class GroupTile final : public TracerTile {
         const auto most = [](const float(&v)[kWide]) {
             return static_cast<double>(*std::max_element(v, v + kWide));
         };
-        box_ = {view_.origin + Vec3d{least(root.low[0]), least(root.low[1]), least(root.low[2])},
-                view_.origin + Vec3d{most(root.high[0]), most(root.high[1]), most(root.high[2])}};
+        return {{least(root.low[0]), least(root.low[1]), least(root.low[2])},
+                {most(root.high[0]), most(root.high[1]), most(root.high[2])}};
     }
 
-    std::size_t bytes() const override { return arrays_.bytes(); }
-    bool empty() const { return view_.levels == 0; }
-    const WideTile& view() const { return view_; }
-    const Box3d& box() const { return box_; }
-
-  private:
-    Account account_;
     WideTileArrays arrays_;
+    Account account_;
     WideTile view_;
     Box3d box_;
 };
@@ -107,18 +116,19 @@ class GroupTileSet final : public TileSet {
             const auto& tile = static_cast<const GroupTile&>(*owner);
             if (tile.empty()) continue;
             tiles_.push_back(tile.view());
-            facts_.push_back(tile.view().facts);
-            boxes_.push_back(tile.box());
+            slots_.push_back({tile.view().facts, {}});
+            const Vec3d origin = tile.view().origin;
+            boxes_.push_back({origin + tile.box().min, origin + tile.box().max});
         }
     }
     std::span<const Box3d> boxes() const { return boxes_; }
     const WideTile* tiles() const { return tiles_.data(); }
-    const SplatFacts* const* facts() const { return facts_.data(); }
+    std::span<const SlotFacts> slots() const { return slots_; }
 
   private:
     std::vector<TracerTilePtr> owners_;
     std::vector<WideTile> tiles_;  ///< by slot, as the other two
-    std::vector<const SplatFacts*> facts_;
+    std::vector<SlotFacts> slots_;
     std::vector<Box3d> boxes_;
 };
 
@@ -139,12 +149,25 @@ class GroupTracer final : public Tracer {
     std::string name() const override {
         return "groups of " + std::to_string(kGroupRays) + " rays, " + kernels_.instruction_set;
     }
-    TracerTilePtr load(SplatTile tile) const override {
+    TracerTilePtr load(const SplatTile& tile) const override {
         try {
             return std::make_shared<GroupTile>(books_, kernels_, tile, max_range_m_);
         } catch (const std::bad_alloc&) {
             throw ResourceError("out of memory while making a tile of " + std::to_string(tile.size()) +
                                 " splats ready; lower --resident");
+        }
+    }
+    TracerTilePtr load(const TriangleMesh& mesh) const override {
+        try {
+            const MeshPrimitives primitives(mesh);
+            const Box3d& box = primitives.box;
+            const double extent_m =
+                std::max({-box.min.x, -box.min.y, -box.min.z, box.max.x, box.max.y, box.max.z});
+            return std::make_shared<GroupTile>(books_, primitives,
+                                               box_slack_m(max_range_m_, static_cast<float>(extent_m)));
+        } catch (const std::bad_alloc&) {
+            throw ResourceError("out of memory while making a mesh of " +
+                                std::to_string(mesh.triangles.size()) + " triangles ready");
         }
     }
     std::size_t estimated_bytes(std::uint64_t splats) const override { return WideTileArrays::bytes(splats); }
@@ -157,31 +180,74 @@ class GroupTracer final : public Tracer {
         return is_ordered(sample) ? 2 * kGroupRays : 64 * kGroupRays;
     }
 
-    void closest(const TileSet& tiles, std::span<const Ray> rays, std::span<Hit> hits) const override {
-        const Batch batch(*this, tiles, rays);
-        kernels_.closest(batch.task, batch.scratch.group, hits);
+    void closest(const Scene& scene, std::span<const Ray> rays, std::span<Hit> hits) const override {
+        const Batch batch(*this, scene, rays);
+        kernels_.closest(batch.task, batch.scratch.rays, hits);
     }
-    void nearest(const TileSet& tiles, std::span<const Ray> rays, std::uint32_t depth, float gap_m,
+    void nearest(const Scene& scene, std::span<const Ray> rays, std::uint32_t depth, float gap_m,
                  std::span<HitList> lists) const override {
-        const Batch batch(*this, tiles, rays);
+        const Batch batch(*this, scene, rays);
         depth = std::clamp(depth, 1u, static_cast<std::uint32_t>(kMaxHits));
-        kernels_.nearest(batch.task, batch.scratch.group, depth, gap_m, lists);
+        kernels_.nearest(batch.task, batch.scratch.rays, depth, gap_m, lists);
     }
 
   private:
     /// What a thread uses again and again.
     struct Scratch {
-        RayGroup group;
+        GroupScratch rays;
         RayOrder order;
+        std::vector<Box3d> boxes;  ///< of tiles and parts
+        std::vector<SlotFacts> slots;
+        std::vector<GroupPart> parts;
     };
     struct Batch {
-        Batch(const GroupTracer& tracer, const TileSet& tiles, std::span<const Ray> rays)
+        Batch(const GroupTracer& tracer, const Scene& scene, std::span<const Ray> rays)
             : scratch(tracer.scratch_.local()) {
             refuse_longer_rays(rays, tracer.max_range_m_);
-            const auto& set = static_cast<const GroupTileSet&>(tiles);
-            reachable = find_reachable(set.boxes(), rays);
-            task = {set.tiles(), set.facts(), reachable, rays, scratch.order.arrange(rays)};
+            const auto& set = static_cast<const GroupTileSet&>(scene.tiles);
+            const auto first_part = static_cast<std::uint32_t>(set.boxes().size());
+            task = {
+                set.tiles(), nullptr, first_part, set.slots().data(), {}, rays, scratch.order.arrange(rays)};
+            if (scene.parts.empty())
+                reachable = find_reachable(set.boxes(), rays);
+            else
+                prepare_parts(set, scene.parts);
+            task.reachable = reachable;
         }
+
+        /// Tiles and parts that can be reached, and what the kernels need of the parts.
+        void prepare_parts(const GroupTileSet& set, std::span<const Part> parts) {
+            const TimeSpan times = times_of(task.rays);
+            scratch.boxes.assign(set.boxes().begin(), set.boxes().end());
+            scratch.slots.assign(set.slots().begin(), set.slots().end());
+            for (const Part& part : parts) {
+                const auto& shape = static_cast<const GroupTile&>(*part.shape);
+                const bool absent =
+                    shape.empty() || !(times.end_s >= part.from_s) || !(times.begin_s < part.to_s);
+                scratch.boxes.push_back(absent ? kEmptyBox : box_during(part.motion, shape.box(), times));
+                scratch.slots.push_back({shape.view().facts, part.facts});
+            }
+            reachable = find_reachable(scratch.boxes, task.rays);
+            scratch.parts.resize(parts.size());
+            for (const ReachableTile& r : reachable)
+                if (r.slot >= task.first_part)
+                    scratch.parts[r.slot - task.first_part] =
+                        group_part(parts[r.slot - task.first_part], scratch.boxes[r.slot],
+                                   static_cast<std::uint32_t>(r.slot));
+            task.parts = scratch.parts.data();
+            task.slots = scratch.slots.data();
+        }
+
+        static GroupPart group_part(const Part& part, const Box3d& box, std::uint32_t slot) {
+            // Rays start up to 0.9 mm from where beams do; the rest is for what is rounded in the frame.
+            constexpr float kMargin_m = 2e-3f;
+            WideTile shape = static_cast<const GroupTile&>(*part.shape).view();
+            shape.origin = {0, 0, 0};
+            const float margin = kMargin_m + shape.slack_m;
+            const Vec3f by{margin, margin, margin};
+            return {&part, shape, box.min, single_box(-by, vec_cast<float>(box.max - box.min) + by), slot};
+        }
+
         Scratch& scratch;
         std::vector<ReachableTile> reachable;
         GroupTask task;

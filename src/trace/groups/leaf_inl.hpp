@@ -15,6 +15,28 @@ struct KeepNearest {
     static float* t_max(RayGroup& group, unsigned p) { return group.nearest[p].t_max; }
 };
 
+/// Moves the rays of a packet into the frame of a tile.
+HWY_INLINE void enter_packet(Vec3d frame_origin, RayPacket& packet) {
+    for (unsigned k = 0; k < kPacketRays; ++k) {
+        const Vec3f local =
+            local_origin({packet.lattice[0][k], packet.lattice[1][k], packet.lattice[2][k]}, frame_origin);
+        packet.origin[0][k] = local.x;
+        packet.origin[1][k] = local.y;
+        packet.origin[2][k] = local.z;
+    }
+    packet.is_in_tile = true;
+}
+
+/// Looks how far the rays of a packet still reach. Returns whether that is less than before.
+template <class Keep>
+HWY_INLINE bool lower(RayGroup& group, unsigned p) {
+    const float far = largest_of(Keep::t_max(group, p));
+    if (!(far < group.far_of[p])) return false;
+    group.far_of[p] = far;
+    group.beams.limit[p] = far * group.along_of[p];
+    return true;
+}
+
 /// Rays of a packet, as many as fit a vector.
 struct RayLanes {
     V origin[3], direction[3], t_min;
@@ -55,8 +77,8 @@ class DiscLeaves {
     bool meet(std::uint32_t leaf, std::uint32_t packets, const BoxNode& node) {
         const DiscBlock& block = tile_.blocks[leaf];
         if (group_.is_single_ray()) {
-            if (!group_.packet[0].is_in_tile) enter(group_.packet[0]);
-            return discs_at_rays(block, leaf, {0, kAllDiscs}, 1) && lower(0);
+            if (!group_.packet[0].is_in_tile) enter_packet(tile_.origin, group_.packet[0]);
+            return discs_at_rays(block, leaf, {0, kAllDiscs}, 1) && lower<Keep>(group_, 0);
         }
         DiscBoxes boxes;
         bound(block, boxes);
@@ -66,8 +88,8 @@ class DiscLeaves {
             const unsigned discs = discs_met(boxes, p);
             if (discs == 0) continue;
             RayPacket& packet = group_.packet[p];
-            if (!packet.is_in_tile) enter(packet);
-            if (meet_packet(block, leaf, {p, discs}, node)) lowered |= lower(p);
+            if (!packet.is_in_tile) enter_packet(tile_.origin, packet);
+            if (meet_packet(block, leaf, {p, discs}, node)) lowered |= lower<Keep>(group_, p);
         }
         return lowered;
     }
@@ -111,18 +133,6 @@ class DiscLeaves {
             met |= bits_of(overlap(beam, box, way_through(beam, box))) << i;
         }
         return met;
-    }
-
-    /// Moves the rays of a packet into the frame of the tile.
-    void enter(RayPacket& packet) const {
-        for (unsigned k = 0; k < kPacketRays; ++k) {
-            const Vec3f local = local_origin(
-                {packet.lattice[0][k], packet.lattice[1][k], packet.lattice[2][k]}, tile_.origin);
-            packet.origin[0][k] = local.x;
-            packet.origin[1][k] = local.y;
-            packet.origin[2][k] = local.z;
-        }
-        packet.is_in_tile = true;
     }
 
     /// Sixteen rays at each disc, or sixteen discs at each ray, whichever are fewer. Returns whether
@@ -256,14 +266,6 @@ class DiscLeaves {
             }
         }
         return any;
-    }
-
-    bool lower(unsigned p) const {
-        const float far = largest_of(Keep::t_max(group_, p));
-        if (!(far < group_.far_of[p])) return false;
-        group_.far_of[p] = far;
-        group_.beams.limit[p] = far * group_.along_of[p];
-        return true;
     }
 
     RayGroup& group_;

@@ -2,6 +2,7 @@
 
 #include "trace/groups/wide_tree.hpp"
 #include "trace/packet.hpp"
+#include "trace/part.hpp"
 #include "trace/tile_frustum.hpp"
 
 #include <cstdint>
@@ -77,10 +78,43 @@ struct RayGroup {
     NearestPacket nearest[kGroupPackets];
 };
 
-/// Rays at a set of tiles.
+/// A ray of a group.
+struct LanePlace {
+    std::uint8_t packet, lane;
+};
+
+/// The rays of a group that may meet a part, in the part's frame. There they are a group of their own: its
+/// packets have other rays, and its lattice_origin() are the local ones.
+struct MovedRays {
+    unsigned count;
+    unsigned first;  ///< of those that are in the packets now
+    LanePlace from[kGroupRays];
+    LocalRay local[kGroupRays];
+    ShearedRay sheared[kGroupRays];  ///< if the part is made of triangles
+    RayGroup group;
+};
+
+/// What a thread uses again and again.
+struct GroupScratch {
+    RayGroup group;
+    MovedRays moved;
+};
+
+/// A part as a batch of rays meets it.
+struct GroupPart {
+    const Part* part;
+    WideTile shape;  ///< with the origin 0: rays are moved there
+    Vec3d frame;     ///< of `box` in the world
+    BoxNode box;     ///< its first child holds the part at all times of the batch; there is no other
+    std::uint32_t slot;
+};
+
+/// Rays at tiles and parts. Slots from `first_part` on are those of parts.
 struct GroupTask {
-    const WideTile* tiles;           ///< by slot
-    const SplatFacts* const* facts;  ///< of the tiles, by slot
+    const WideTile* tiles;   ///< by slot
+    const GroupPart* parts;  ///< by slot − first_part; those that are not reachable may be empty
+    std::uint32_t first_part;
+    const SlotFacts* slots;
     std::span<const ReachableTile> reachable;
     std::span<const Ray> rays;
     const std::uint32_t* order;  ///< the numbers of the rays in the order in which they are traced
@@ -92,8 +126,8 @@ struct GroupKernels {
     /// Fills blocks and nodes from the columns of a tile. Boxes are wider than discs by `slack_m`.
     void (*build)(const SplatColumns& columns, std::size_t splats, float slack_m, WideTileArrays& tile);
     /// See Tracer.
-    void (*closest)(const GroupTask& task, RayGroup& group, std::span<Hit> hits);
-    void (*nearest)(const GroupTask& task, RayGroup& group, std::uint32_t depth, float gap_m,
+    void (*closest)(const GroupTask& task, GroupScratch& scratch, std::span<Hit> hits);
+    void (*nearest)(const GroupTask& task, GroupScratch& scratch, std::uint32_t depth, float gap_m,
                     std::span<HitList> lists);
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "trace/groups/large_array.hpp"
+#include "trace/groups/tile_memory.hpp"
+#include "trace/mesh_primitives.hpp"
 #include "trace/splat_columns_hd.hpp"
 #include "trace/tile_view_hd.hpp"
 
@@ -31,16 +32,34 @@ struct alignas(64) DiscBlock {
 };
 static_assert(sizeof(DiscBlock) == kWide * sizeof(TraceDisc));
 
+/// Sixteen consecutive triangles, column by column: what TraceTriangle holds. What lies behind the last of a
+/// shape must not be looked at.
+struct alignas(64) TriangleBlock {
+    float corner[3][3][kWide];  ///< a, b, c; x, y, z
+    std::uint32_t label[kWide];
+
+    TraceTriangle triangle(std::uint32_t i) const {
+        const auto at = [&](int c) { return Vec3f{corner[c][0][i], corner[c][1][i], corner[c][2][i]}; };
+        return {at(0), at(1), at(2), label[i]};
+    }
+};
+static_assert(sizeof(TriangleBlock) == kWide * sizeof(TraceTriangle));
+
 /// The boxes of sixteen children. Children that do not exist have boxes that nothing meets.
 struct alignas(64) BoxNode {
     float low[3][kWide], high[3][kWide];
 };
 
-/// A tile as the group tracer reads it.
+/// A node whose only child is this box.
+BoxNode single_box(Vec3f low, Vec3f high);
+
+/// A tile, or the shape of a part, as the group tracer reads it. Leaves are blocks of discs or of triangles.
 struct WideTile {
     static constexpr unsigned kMostLevels = 8;
 
     const DiscBlock* blocks;
+    const TriangleBlock* triangles;  ///< nullptr: it is made of discs
+    std::uint32_t primitives;        ///< how many of them
     const SplatFacts* facts;
     const BoxNode* level[kMostLevels];  ///< the boxes in level[0] are those of blocks
     unsigned levels;                    ///< the last is one node, the root
@@ -48,20 +67,31 @@ struct WideTile {
     float slack_m;                      ///< by which boxes are larger than discs
 
     TraceDisc disc(std::uint32_t splat) const { return blocks[splat / kWide].disc(splat % kWide); }
+    TraceTriangle triangle(std::uint32_t i) const { return triangles[i / kWide].triangle(i % kWide); }
 };
 
 /// The memory behind a WideTile.
 struct WideTileArrays {
-    WideTileArrays() = default;
     explicit WideTileArrays(std::size_t splats);
+    /// Complete. Boxes are wider than triangles by `slack_m`.
+    WideTileArrays(const MeshPrimitives& mesh, float slack_m);
 
-    LargeArray<DiscBlock> blocks;
-    LargeArray<SplatFacts> facts;
-    LargeArray<BoxNode> nodes;  ///< level by level, the root last
+    TileMemory memory;  ///< of all that follows
+    std::span<DiscBlock> blocks;
+    std::span<TriangleBlock> triangles;
+    std::span<SplatFacts> facts;
+    std::span<BoxNode> nodes;  ///< level by level, the root last
 
-    std::size_t bytes() const { return blocks.bytes() + facts.bytes() + nodes.bytes(); }
+    std::size_t bytes() const { return memory.bytes(); }
     static std::size_t bytes(std::size_t splats);
     WideTile view(Vec3d origin, float slack_m) const;
+
+  private:
+    struct Counts {
+        std::size_t blocks, triangles, facts;
+    };
+    explicit WideTileArrays(const Counts& counts);
+    static std::size_t room(const Counts& counts);
 };
 
 }  // namespace citysplat::trace

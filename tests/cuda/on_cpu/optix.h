@@ -14,6 +14,15 @@ inline unsigned optixGetPrimitiveIndex() { return citysplat::on_cpu::current().i
 inline unsigned optixGetPayload_0() { return citysplat::on_cpu::current().in_intersection().payload[0]; }
 inline unsigned optixGetPayload_1() { return citysplat::on_cpu::current().in_intersection().payload[1]; }
 inline unsigned optixGetPayload_2() { return citysplat::on_cpu::current().in_intersection().payload[2]; }
+inline unsigned optixGetPayload_3() { return citysplat::on_cpu::current().in_intersection().payload[3]; }
+inline float3 optixGetWorldRayOrigin() {
+    const citysplat::Vec3f v = citysplat::on_cpu::current().in_intersection().origin;
+    return {v.x, v.y, v.z};
+}
+inline float3 optixGetWorldRayDirection() {
+    const citysplat::Vec3f v = citysplat::on_cpu::current().in_intersection().direction;
+    return {v.x, v.y, v.z};
+}
 inline void optixSetPayload_0(unsigned v) { citysplat::on_cpu::current().in_intersection().payload[0] = v; }
 inline void optixSetPayload_1(unsigned v) { citysplat::on_cpu::current().in_intersection().payload[1] = v; }
 inline void optixSetPayload_2(unsigned v) { citysplat::on_cpu::current().in_intersection().payload[2] = v; }
@@ -24,7 +33,7 @@ inline bool optixReportIntersection(float t, unsigned kind) {
 inline void optixTrace(OptixTraversableHandle scene, float3 origin, float3 direction, float t_min,
                        float t_max, float /*time*/, OptixVisibilityMask mask, unsigned flags,
                        unsigned sbt_offset, unsigned /*sbt_stride*/, unsigned /*miss*/, unsigned& p0,
-                       unsigned& p1, unsigned& p2) {
+                       unsigned& p1, unsigned& p2, unsigned& p3) {
     citysplat::on_cpu::RayState ray;
     ray.origin = {origin.x, origin.y, origin.z};
     ray.direction = {direction.x, direction.y, direction.z};
@@ -37,8 +46,10 @@ inline void optixTrace(OptixTraversableHandle scene, float3 origin, float3 direc
     ray.payload[0] = p0;
     ray.payload[1] = p1;
     ray.payload[2] = p2;
+    ray.payload[3] = p3;
     citysplat::on_cpu::trace(scene, ray);
     p0 = ray.payload[0];
     p1 = ray.payload[1];
     p2 = ray.payload[2];
+    p3 = ray.payload[3];
 }

@@ -1,5 +1,6 @@
 #include "adjust/adjust.hpp"
 
+#include "adjust/thickness_words.hpp"
 #include "citysplat/context.hpp"
 #include "citysplat/input_flags.hpp"
 #include "citysplat/number_flags.hpp"
@@ -73,7 +74,8 @@ json to_json(const adjust::AdjustReport& r, const std::vector<DriveArguments>& a
                           {"shift_max_time_s", c.most_shift_s},
                           {"turn_mean_deg", c.mean_turn_rad * exact::kDegreesPerRad},
                           {"turn_max_deg", c.most_turn_rad * exact::kDegreesPerRad},
-                          {"turn_max_time_s", c.most_turn_s}});
+                          {"turn_max_time_s", c.most_turn_s},
+                          {"stretch", c.stretch}});
     }
     const auto& p = r.points;
     return {{"drives", drives},
@@ -89,13 +91,17 @@ json to_json(const adjust::AdjustReport& r, const std::vector<DriveArguments>& a
               {"invalid", p.invalid}}},
             {"cells", r.cells.cells},
             {"cells_contradictory", r.cells.contradictory},
+            {"cells_moved_on", r.cells.moved_on},
             {"observations", r.cells.observations},
-            {"thickness_before", thickness_json(r.before)},
-            {"thickness_after", thickness_json(r.after)},
+            {"thickness_before", json::parse(adjust::thickness_words(r.before))},
+            {"thickness_after", json::parse(adjust::thickness_words(r.after))},
+            {"warnings", r.warnings},
             {"peak_rss_bytes", peak_rss_bytes()}};
 }
 
 std::string to_text(const adjust::AdjustReport& r) {
+    const json before = json::parse(adjust::thickness_words(r.before)),
+               after = json::parse(adjust::thickness_words(r.after));
     std::string text;
     std::array<char, 256> line{};
     for (const adjust::DriveChange& c : r.drives) {
@@ -107,8 +113,8 @@ std::string to_text(const adjust::AdjustReport& r) {
                       c.most_turn_s, c.knots_seen, c.knots);
         text += c.name + line.data();
     }
-    return text + "before: " + thickness_text(r.before) + "\nafter:  " + thickness_text(r.after) + "\n" +
-           worst_text(r.after);
+    return text + "before: " + thickness_text(before) + "\nafter:  " + thickness_text(after) + "\n" +
+           worst_text(after);
 }
 
 void write_trajectory(const Trajectory& trajectory, const std::filesystem::path& path) {
@@ -122,10 +128,11 @@ void write_trajectory(const Trajectory& trajectory, const std::filesystem::path&
 }
 
 /// The clouds of a drive with the poses they were seen from: a file's, or those of the folder they are in.
-adjust::AdjustDrive open_drive(const DriveArguments& arguments, const AdjustFlags& flags) {
+adjust::AdjustDrive open_drive(const DriveArguments& arguments, const AdjustFlags& flags,
+                               const CancelToken& cancel) {
     const bool has_file = !arguments.trajectory.empty();
-    const auto sources =
-        expand_inputs(arguments.inputs, flags.reading.labels(), flags.reading.drive_options(has_file));
+    const auto sources = expand_inputs(arguments.inputs, flags.reading.labels(),
+                                       flags.reading.drive_options(has_file), cancel);
     adjust::AdjustDrive drive;
     if (has_file) {
         drive.name = arguments.trajectory;
@@ -151,18 +158,21 @@ void run(Context& context, const AdjustFlags& flags) {
     const Stopwatch watch;
     const auto arguments = drives_of(flags);
     std::vector<adjust::AdjustDrive> drives;
-    for (const DriveArguments& drive : arguments) drives.push_back(open_drive(drive, flags));
+    for (const DriveArguments& drive : arguments)
+        drives.push_back(open_drive(drive, flags, context.cancel()));
     adjust::AdjustOptions options = flags.options;
     options.memory_bytes = context.memory_bytes();
     options.scratch = scratch_root();
     const adjust::AdjustReport report = adjust::adjust(drives, options, context.cancel(), context.progress());
+    for (const std::string& line : report.warnings) context.warn(line);
     json result = to_json(report, arguments);
     result["seconds"] = watch.seconds();
     result["written"] = !report.refusal.has_value();
+    if (!report.refusal)
+        for (std::size_t d = 0; d < arguments.size(); ++d)
+            write_trajectory(report.drives[d].adjusted, arguments[d].out);
     context.result(result, to_text(report));
     if (report.refusal) throw InputError(*report.refusal + "; nothing was written");
-    for (std::size_t d = 0; d < arguments.size(); ++d)
-        write_trajectory(report.drives[d].adjusted, arguments[d].out);
 }
 
 }  // namespace

@@ -6,6 +6,9 @@
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
+#include "io/input/tracked_file.hpp"
+#include "io/tracks/track_file.hpp"
+#include "objects/box_times.hpp"
 #include "splat/recipe.hpp"
 #include "splat/splat_processor.hpp"
 #include "tiling/build/builder.hpp"
@@ -31,9 +34,10 @@ namespace {
 using nlohmann::json;
 
 struct BuildFlags {
-    std::string city, trajectory, method, classes, params, shard;
+    std::string city, trajectory, tracks, method, classes, params, shard;
     InputFlags reading;
     TrajectoryFlags trajectory_reading;
+    ThicknessGate thickness;
     std::vector<std::string> inputs, remove;
     std::int64_t tile_size_m = 0;
     bool resample = false, no_resample = false, carve = false, no_carve = false, recalibrate = false,
@@ -50,19 +54,53 @@ splat::RecipeChanges changes_of(const BuildFlags& flags) {
     return changes;
 }
 
+/// The moving boxes of --tracks. Says when their times are not those at which the boxes hold: whoever draws
+/// boxes around a scan gives all of them one time.
+std::shared_ptr<const TrackedBoxes> tracked_boxes(const BuildFlags& flags,
+                                                  const std::vector<InputSource>& sources,
+                                                  const ReadOptions& reading, const Context& context) {
+    auto tracked = io::read_tracked_boxes(flags.tracks);
+    context.say(flags.tracks + ": " + format_count(tracked->boxes.size()) +
+                " tracks move; what is in their boxes is left out");
+    constexpr std::size_t kAsked = 20;
+    objects::ScanInputs some;
+    some.reading = reading;
+    for (std::size_t i = 0; i < sources.size(); i += 1 + sources.size() / kAsked)
+        if (sources[i].drive) some.sources.push_back(sources[i]);
+    if (some.sources.empty() || tracked->boxes.size() == 0) return tracked;
+    const auto study = objects::study_box_times(some, read_tracks(flags.tracks, {}, context.cancel()).tracks,
+                                                objects::BoxTimes::automatic, context.cancel());
+    const std::uint64_t exact = study.inside[0];
+    const std::uint64_t best = study.inside[static_cast<std::size_t>(study.chosen) - 1];
+    if (best > exact + exact / 50)
+        context.warn(flags.tracks + ": its boxes hold " + format_count(exact) + " points of " +
+                     format_count(some.sources.size()) + " scans if their times are exact, and " +
+                     format_count(best) + " if each is around a scan that has its " +
+                     objects::kBoxTimes.of(study.chosen) +
+                     " then; citysplat bank build --aligned-tracks writes tracks with exact times, which are "
+                     "better here");
+    return tracked;
+}
+
 std::vector<tiling::BuildInput> inputs_of(const BuildFlags& flags, const Context& context) {
     std::vector<tiling::BuildInput> inputs;
     if (flags.inputs.empty()) return inputs;
     const TrajectoryOptions trajectory = flags.trajectory_reading.options();
     const ReadOptions options = flags.reading.read_options(flags.trajectory, trajectory);
-    const std::vector<InputSource> sources = expand_inputs(
-        flags.inputs, flags.reading.labels(), flags.reading.drive_options(!flags.trajectory.empty()));
+    const std::vector<InputSource> sources =
+        expand_inputs(flags.inputs, flags.reading.labels(),
+                      flags.reading.drive_options(!flags.trajectory.empty()), context.cancel());
     if (const auto missing = missing_labels(sources)) context.warn(*missing);
     for (const auto& drive : drives_of(sources))
         for (const std::string& text : drive->assumptions)
             context.say(drive->folder.string() + " (" + drive->kind + "): " + text);
-    for (const InputSource& source : sources)
-        inputs.push_back({source.path, flags.trajectory, io::reading_of(source, options, trajectory)});
+    std::shared_ptr<const TrackedBoxes> tracked;
+    if (!flags.tracks.empty()) tracked = tracked_boxes(flags, sources, options, context);
+    for (const InputSource& source : sources) {
+        const std::string reading = io::reading_of(source, options, trajectory);
+        inputs.push_back(
+            {source.path, flags.trajectory, tracked ? io::with_tracks(reading, *tracked) : reading});
+    }
     return inputs;
 }
 
@@ -171,14 +209,16 @@ std::string to_text(const tiling::BuildReport& r, const BuildFlags& flags) {
         return "shard " + flags.shard + ": " + format_count(r.splats) + " splats in " +
                format_count(r.tiles_total) + " tiles (" + format_count(r.tiles_built) +
                " built); citysplat publish puts the shards together\n";
-    return points_dropped(r) + points_removed(r) + "generation " + std::to_string(r.generation) +
-           (r.published ? "" : " (unchanged)") + ": " + format_count(r.splats) + " splats in " +
-           format_count(r.tiles_total) + " tiles (" + format_count(r.tiles_built) + " built, " +
-           format_count(r.tiles_reused) + " reused) from " + format_count(r.points.kept) +
-           " points\ndigest " + r.digest.hex() + "\npartition " + format_duration(r.partition_s) +
-           ", calibration " + format_duration(r.calibrate_s) + ", tiles " + format_duration(r.tiles_s) +
-           ", publish " + format_duration(r.publish_s) + ", peak memory " + format_bytes(peak_rss_bytes()) +
-           "\n";
+    const std::string generation = "generation " + std::to_string(r.generation);
+    return points_dropped(r) + points_removed(r) +
+           (r.held_back ? "held back, " + generation + " stays: "
+                        : generation + (r.published ? ": " : " (unchanged): ")) +
+           format_count(r.splats) + " splats in " + format_count(r.tiles_total) + " tiles (" +
+           format_count(r.tiles_built) + " built, " + format_count(r.tiles_reused) + " reused) from " +
+           format_count(r.points.kept) + " points\ndigest " + r.digest.hex() + "\npartition " +
+           format_duration(r.partition_s) + ", calibration " + format_duration(r.calibrate_s) + ", tiles " +
+           format_duration(r.tiles_s) + ", publish " + format_duration(r.publish_s) + ", peak memory " +
+           format_bytes(peak_rss_bytes()) + "\n";
 }
 
 /// Where the tiles' processor time went, and how much of it was neighbour search.
@@ -233,10 +273,16 @@ void run(Context& context, const BuildFlags& flags) {
     options.threads = context.threads();
     options.dry_run = flags.dry_run;
     options.keep_going = flags.keep_going;
+    options.gate = flags.thickness.gate();
 
     splat::SplatProcessor processor(recipe.params, recipe.classes);
     auto report = tiling::build_city(flags.city, processor, options, context.cancel(), context.progress());
-    if (const auto thick = thickness_warning(processor.thickness())) report.warnings.push_back(*thick);
+    const auto thickness = kept_thickness(report.findings, report.findings_of);
+    const bool measured = !processor.findings().empty();
+    if (thickness && measured && !report.held_back)
+        if (const auto thick = thickness_warning(*thickness)) report.warnings.push_back(*thick);
+    if (const auto open = flags.thickness.why_open(report.findings); open && !flags.dry_run)
+        report.warnings.push_back(*open);
     for (const std::string& line : report.warnings) context.warn(line);
     if (report.inputs_read > 0 && report.crs.empty() && !flags.dry_run)
         context.say(
@@ -248,10 +294,9 @@ void run(Context& context, const BuildFlags& flags) {
     if (report.tiles_built > 0) context.detail(stages_text(processor.times()));
     json result = to_json(report, flags.explain);
     result["tile_cpu_seconds"] = stages_json(processor.times());
-    if (processor.thickness().cells() > 0) {
-        result["thickness"] = thickness_json(processor.thickness());
-        context.say("between passes: " + thickness_text(processor.thickness()));
-    }
+    if (thickness) result["thickness"] = *thickness;
+    if (thickness && measured) context.say("between passes: " + thickness_text(*thickness));
+    if (report.held_back) result["held_back"] = *report.held_back;
     context.result(result, to_text(report, flags));
     if (!report.failures.empty()) {
         for (const auto& failure : report.failures)
@@ -259,6 +304,10 @@ void run(Context& context, const BuildFlags& flags) {
         throw Error(ErrorKind::bad_data, std::to_string(report.failures.size()) +
                                              " tiles failed; nothing was published, what succeeded is kept");
     }
+    if (report.held_back)
+        throw HeldBackError(*report.held_back +
+                            "; nothing was published, all that was built is kept: the same command without "
+                            "--most-thick accepts it");
 }
 
 }  // namespace
@@ -273,6 +322,11 @@ void add_build(CLI::App& app, Context& context) {
             "point clouds, folders, patterns or @lists to add; without any, the known ones are checked")
         ->type_name("INPUT");
     verb.add_option("--trajectory", flags->trajectory, "where the sensor was, by GPS time, for these inputs")
+        ->check(CLI::ExistingFile)
+        ->type_name("FILE");
+    verb.add_option("--tracks", flags->tracks,
+                    "boxes of objects over time (docs/scenarios.md): points of these inputs that are in the "
+                    "box of something that moves, where it was at their time, are left out")
         ->check(CLI::ExistingFile)
         ->type_name("FILE");
     verb.add_option("--method", flags->method,
@@ -311,6 +365,7 @@ void add_build(CLI::App& app, Context& context) {
     verb.add_option("--shard", flags->shard,
                     "build only part K of N; citysplat publish puts the parts together")
         ->type_name("K/N");
+    flags->thickness.add_to(verb);
     flags->reading.add_to(verb);
     flags->trajectory_reading.add_to(verb);
     verb.footer(

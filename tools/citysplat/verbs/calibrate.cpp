@@ -46,7 +46,8 @@ sim::CalibratedSensor from_scans(Context& context, CalibrateFlags& f, const sim:
     const tiling::CityReader city(f.city);
     Trajectory trajectory;
     if (!f.trajectory.empty()) trajectory = read_trajectory(f.trajectory, f.trajectory_reading.options());
-    sim::RecordedDrive drive(expand_inputs(f.scans, f.reading.labels()),
+    sim::RecordedDrive drive(expand_inputs(f.scans, f.reading.labels(),
+                                           f.reading.drive_options(!f.trajectory.empty()), context.cancel()),
                              f.reading.read_options(f.trajectory, f.trajectory_reading.options()),
                              std::move(trajectory));
     drive.find_beams(context.cancel());
@@ -123,6 +124,7 @@ void run(Context& context, CalibrateFlags& f) {
     const sim::Sensor sensor = sim::Sensor::load(f.sensor);
     const bool is_file = std::filesystem::exists(f.sensor);
     const std::string before = is_file ? read_text_file(f.sensor) : sim::Sensor::builtin_text(f.sensor);
+    OutputFile file(f.out);  // before the work: a place that cannot be written is told at once
     const Stopwatch watch;
     const sim::CalibratedSensor found =
         f.table.empty() ? from_scans(context, f, sensor) : from_table(sensor, f.table);
@@ -131,7 +133,6 @@ void run(Context& context, CalibrateFlags& f) {
                                  : "Ranges calibrated with a table of known distances.";
     const std::string text = sim::calibrated_text(before, f.sensor, found, note);
     sim::Sensor::parse(text, f.out, std::filesystem::path(is_file ? f.sensor : f.out).parent_path());
-    OutputFile file(f.out);
     file.writer().text(text);
     file.commit();
     nlohmann::json result = to_json(found);

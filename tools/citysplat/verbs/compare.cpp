@@ -12,9 +12,11 @@
 #include "core/error.hpp"
 #include "core/math/math_hd.hpp"
 #include "io/input/input_list.hpp"
+#include "objects/stored/stored_folders.hpp"
 #include "sim/recorded/learned_rays.hpp"
 #include "sim/recorded/ray_caster.hpp"
 #include "sim/recorded/recorded_drive.hpp"
+#include "sim/traffic/played_frames.hpp"
 #include "tiling/points/city_cloud.hpp"
 #include "tiling/store/city_paths.hpp"
 #include "tiling/store/city_reader.hpp"
@@ -22,10 +24,13 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,7 +49,8 @@ struct CompareFlags {
     TrajectoryFlags trajectory_reading;
     sim::CastOptions cast;
     bool no_empty = false;
-    std::string sensor, model, picture;
+    std::string sensor, model, picture, snapshots;
+    bool model_beside = false;
     std::size_t picture_scan = 0;             ///< counted from 1; 0: the middle one
     std::vector<const CLI::Option*> of_rays;  ///< what has a meaning with --rays alone
 };
@@ -163,6 +169,48 @@ ClassMap class_names(const CompareFlags& f) {
     return f.truth.empty() ? ClassMap() : ClassMap::load("synthetic");
 }
 
+/// Returns on what moves, scan by scan, real and simulated. Which classes move is known from what the played
+/// frames brought back.
+class MovingCounts {
+  public:
+    void add(const RecordedScan& scan, std::span<const sim::Return> simulated) {
+        auto& counts = scans_.emplace_back();
+        for (std::size_t i = 0; i < scan.rays.size(); ++i) {
+            if (scan.rays[i].met_city()) ++counts[scan.rays[i].label].real;
+            if (simulated[i].status != sim::RayStatus::hit || simulated[i].instance == 0) continue;
+            ++counts[simulated[i].label].simulated;
+            labels_.insert(simulated[i].label);
+        }
+    }
+    nlohmann::json json() const {
+        std::uint64_t real = 0, simulated = 0;
+        std::vector<double> ratios;
+        for (const auto& scan : scans_) {
+            Count sum;
+            for (const std::uint16_t label : labels_)
+                if (const auto found = scan.find(label); found != scan.end())
+                    sum.real += found->second.real, sum.simulated += found->second.simulated;
+            real += sum.real, simulated += sum.simulated;
+            if (sum.real > 0)
+                ratios.push_back(static_cast<double>(sum.simulated) / static_cast<double>(sum.real));
+        }
+        std::sort(ratios.begin(), ratios.end());
+        nlohmann::json all{{"real", real}, {"simulated", simulated}, {"scans", ratios.size()}};
+        if (!ratios.empty())
+            all.update({{"ratio_least", ratios.front()},
+                        {"ratio_median", ratios[ratios.size() / 2]},
+                        {"ratio_most", ratios.back()}});
+        return all;
+    }
+
+  private:
+    struct Count {
+        std::uint64_t real = 0, simulated = 0;
+    };
+    std::vector<std::map<std::uint16_t, Count>> scans_;
+    std::set<std::uint16_t> labels_;
+};
+
 /// What the scans of a drive say, beside their rays.
 struct RayCounts {
     std::uint64_t rays = 0, without_sensor = 0, no_return = 0;
@@ -192,9 +240,8 @@ std::vector<std::string> warnings_of(const RayCounts& counts, bool beams_missing
 sim::RecordedDrive drive_of(Context& context, const CompareFlags& f) {
     Trajectory trajectory;
     if (!f.trajectory.empty()) trajectory = read_trajectory(f.trajectory, f.trajectory_reading.options());
-    io::DriveOptions drives = f.reading.drive_options(!f.trajectory.empty());
-    drives.own_car = false;  // every real ray is judged
-    sim::RecordedDrive drive(expand_inputs(f.rays, f.reading.labels(), drives),
+    sim::RecordedDrive drive(expand_inputs(f.rays, f.reading.labels(),
+                                           f.reading.drive_options(!f.trajectory.empty()), context.cancel()),
                              f.reading.read_options(f.trajectory, f.trajectory_reading.options()),
                              std::move(trajectory));
     if (const auto missing = missing_labels(drive.sources())) context.warn(*missing);
@@ -208,6 +255,31 @@ sim::RecordedDrive drive_of(Context& context, const CompareFlags& f) {
     return drive;
 }
 
+/// The frames that rays meet beside the city; without a source when there are none.
+sim::FramePlay play_of(const CompareFlags& f) {
+    sim::FramePlay play;
+    if (f.snapshots.empty()) return play;
+    play.source = objects::StoredFolders().frames(f.snapshots);
+    for (std::size_t i = 0; i < play.source->size(); ++i)
+        for (const std::uint32_t object : play.source->frame(i).objects) play.instances[object] = 1;
+    return play;
+}
+
+/// Adds what of the frames the rays of a scan can meet. Returns the time from which parts count.
+double add_frames(sim::ReadyFrames& frames, const RecordedScan& scan, sim::ScanParts& parts) {
+    if (scan.rays.empty()) return 0;
+    Box3d path = kEmptyBox;
+    double begin_s = scan.rays[0].time_s, end_s = begin_s;
+    for (const RecordedRay& ray : scan.rays) {
+        path.grow(ray.origin);
+        begin_s = std::min(begin_s, ray.time_s), end_s = std::max(end_s, ray.time_s);
+    }
+    const sim::Sweep sweep{begin_s, end_s - begin_s};
+    frames.make_ready(std::span(&sweep, 1));
+    frames.add_to(parts, sweep, {path, static_cast<double>(trace::kMaxRange_m)});
+    return begin_s;
+}
+
 /// Real scans ray by ray.
 void run_rays(Context& context, const CompareFlags& f) {
     if (f.city.empty()) throw UsageError("compare --rays needs --city");
@@ -215,6 +287,7 @@ void run_rays(Context& context, const CompareFlags& f) {
         throw UsageError(
             "compare --rays casts real rays at --city; leave out simulated clouds, --reference and --truth");
     if (f.sensor.empty() != f.model.empty()) throw UsageError("--sensor and --model belong together");
+    if (f.model_beside && f.model.empty()) throw UsageError("--model-beside needs --sensor and --model");
     const tiling::CityReader city(f.city);
     const ClassMap classes = class_names(f);
     const Stopwatch watch;
@@ -229,14 +302,27 @@ void run_rays(Context& context, const CompareFlags& f) {
         sensor.model = f.model;
         learned.emplace(sensor, drive.beams());
     }
-    compare::RayComparison comparison;
+    compare::RayComparison comparison, with_model;  // the second with --model-beside
     RayCounts counts;
+    MovingCounts moving;
+    const sim::FramePlay play = play_of(f);
+    std::optional<sim::ReadyFrames> frames;
+    sim::CastOptions cast = f.cast;
+    if (play.source) frames.emplace(std::span(&play, 1), *tracer);
     Progress::Stage stage(context.progress(), "cast real rays", files, "files");
     for (std::size_t i = 0; i < files; ++i) {
         drive.read(i, context.cancel(), [&](const RecordedScan& scan) {
-            auto simulated = sim::cast_again(scan.rays, f.cast, model, context.cancel());
-            if (learned) learned->apply(scan, comparison.scans(), simulated);
-            comparison.add(scan, simulated);
+            sim::ScanParts parts;
+            if (frames) cast.begin_s = add_frames(*frames, scan, parts);
+            cast.parts = parts.parts();
+            auto simulated = sim::cast_again(scan.rays, cast, model, context.cancel());
+            moving.add(scan, simulated);
+            const std::uint64_t index = comparison.scans();
+            if (!learned || f.model_beside) comparison.add(scan, simulated);
+            if (learned) {
+                learned->apply(scan, index, simulated);
+                (f.model_beside ? with_model : comparison).add(scan, simulated);
+            }
             counts.add(scan);
             if (i == pictured && !f.picture.empty() && scan.beams > 0)
                 compare::range_images(scan, simulated).write_png(f.picture);
@@ -250,9 +336,15 @@ void run_rays(Context& context, const CompareFlags& f) {
     result["points_without_sensor"] = counts.without_sensor;
     result["no_return"] = counts.no_return;
     result["azimuth_step_deg"] = counts.azimuth_step_rad * exact::kDegreesPerRad;
+    if (frames) result["moving"] = moving.json();
     result["seconds"] = watch.seconds();
     result["warnings"] = warnings;
-    context.result(result, ray_report_text(comparison, drive.beams(), classes));
+    std::string text = ray_report_text(comparison, drive.beams(), classes);
+    if (f.model_beside) {
+        result["with_model"] = model_report_json(with_model.all());
+        text += model_report_text(with_model.all());
+    }
+    context.result(result, text);
 }
 
 void run(Context& context, const CompareFlags& f) {
@@ -308,10 +400,16 @@ void add_ray_flags(CLI::App& verb, CompareFlags& f) {
         ->check(in_range({1, static_cast<double>(trace::kMaxRange_m), "m"}))
         ->capture_default_str()
         ->type_name("M");
+    verb.add_option(
+            "--snapshots", f.snapshots,
+            "rays also meet recorded frames of what moved: a folder that `snapshots` made, or its city")
+        ->type_name("DIR");
     verb.add_flag("--no-empty", f.no_empty, "neither beams nor rays that did not come back");
     verb.add_option("--sensor", f.sensor, "with --model: a name of `citysplat sensors`, or a TOML file");
     verb.add_option("--model", f.model, "what learn-sensor found out about the sensor, as for simulate")
         ->type_name("FILE");
+    verb.add_flag("--model-beside", f.model_beside,
+                  "the table is of the city alone, and what the model makes of it is said beside it");
     verb.add_option("--picture", f.picture, "write range images of one scan: real, simulated, difference")
         ->type_name("FILE");
     verb.add_option("--picture-scan", f.picture_scan, "which scan, counted from 1 (default: the middle one)")

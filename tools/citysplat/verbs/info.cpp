@@ -9,8 +9,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <exception>
 #include <memory>
+#include <tuple>
 
 namespace citysplat::cli {
 
@@ -19,7 +21,7 @@ namespace {
 struct Options {
     std::vector<std::string> inputs;
     std::string classes;
-    bool header_only = false;
+    bool header_only = false, list_scans = false;
     InputFlags flags;
     std::string trajectory;
     TrajectoryFlags trajectory_flags;
@@ -104,6 +106,24 @@ std::string pages(const std::vector<FileReport>& reports, const FileReport& all,
     return text;
 }
 
+/// The paths of the inputs, a line each: drive by drive in order of time, then what is no scan of a drive.
+void list_scans(std::vector<InputSource> sources, Context& context) {
+    const auto drives = drives_of(sources);
+    const auto key = [&](const InputSource& s) {
+        const auto drive = std::find(drives.begin(), drives.end(), s.drive) - drives.begin();
+        return std::tuple(drive, s.scan ? s.scan->sweep.begin_s : 0.0, s.path.string());
+    };
+    std::sort(sources.begin(), sources.end(),
+              [&](const InputSource& a, const InputSource& b) { return key(a) < key(b); });
+    nlohmann::json paths = nlohmann::json::array();
+    std::string text;
+    for (const InputSource& source : sources) {
+        paths.push_back(source.path.string());
+        text += source.path.string() + "\n";
+    }
+    context.result({{"scans", paths}}, text);
+}
+
 void run(const Options& o, Context& context) {
     if (o.inputs.empty() && o.trajectory.empty())
         throw UsageError("info needs files to look at, or a --trajectory");
@@ -111,8 +131,10 @@ void run(const Options& o, Context& context) {
     std::optional<Trajectory> trajectory;
     if (!o.trajectory.empty()) trajectory = read_trajectory(o.trajectory, o.trajectory_flags.options());
     std::vector<InputSource> sources;
-    if (!o.inputs.empty())
-        sources = expand_inputs(o.inputs, o.flags.labels(), o.flags.drive_options(!o.trajectory.empty()));
+    io::DriveOptions drives = o.flags.drive_options(!o.trajectory.empty());
+    drives.own_car = drives.own_car && !o.list_scans;
+    if (!o.inputs.empty()) sources = expand_inputs(o.inputs, o.flags.labels(), drives, context.cancel());
+    if (o.list_scans) return list_scans(std::move(sources), context);
     if (const auto missing = missing_labels(sources)) context.warn(*missing);
     const ClassMaps maps(o.classes);
     Look look{o.flags.read_options(o.trajectory, o.trajectory_flags.options()), o.header_only, maps,
@@ -122,9 +144,9 @@ void run(const Options& o, Context& context) {
     const FileReport all = reports.empty() ? FileReport{} : together(reports);
     nlohmann::json result = json_of(reports, all, errors);
     std::string text;
-    if (const auto drives = drives_of(sources); !drives.empty()) {
-        result["drives"] = json_of(drives);
-        for (const auto& drive : drives) text += page_of(*drive);
+    if (const auto found = drives_of(sources); !found.empty()) {
+        result["drives"] = json_of(found);
+        for (const auto& drive : found) text += page_of(*drive);
     }
     if (trajectory) {
         result["trajectory"] = trajectory_json(o.trajectory, *trajectory);
@@ -148,6 +170,9 @@ void add_info(CLI::App& app, Context& context) {
     verb->add_option("--classes", options->classes,
                      "class map that names the labels (default: asprs for LAS, semantic_kitti for KITTI)");
     verb->add_flag("--header-only", options->header_only, "do not read the points");
+    verb->add_flag(
+        "--list-scans", options->list_scans,
+        "only the paths of the inputs, those of a drive in order of time: a @list for other verbs");
     options->flags.add_to(*verb);
     verb->add_option("--trajectory", options->trajectory,
                      "a trajectory to look at, and to hold the times against")

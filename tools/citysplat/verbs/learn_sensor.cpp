@@ -10,6 +10,7 @@
 #include "sim/recorded/lesson.hpp"
 #include "sim/recorded/ray_caster.hpp"
 #include "sim/recorded/recorded_drive.hpp"
+#include "sim/recorded/seen_sensor.hpp"
 #include "tiling/store/city_reader.hpp"
 
 #include <CLI/CLI.hpp>
@@ -17,7 +18,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -72,16 +75,34 @@ std::string to_text(const sim::learn::SensorModel& model) {
     return text;
 }
 
+/// "model.toml" → "model.sensor.toml".
+std::filesystem::path sensor_file_beside(std::filesystem::path model) {
+    return model.replace_extension(".sensor.toml");
+}
+
+void write_text(const std::filesystem::path& path, const std::string& text) {
+    OutputFile file(path);
+    file.writer().text(text);
+    file.commit();
+}
+
 void run(Context& context, LearnFlags& f) {
-    const sim::Sensor sensor = sim::Sensor::load(f.sensor);
+    // Before the long work: what is wrong with it is said at once.
+    std::optional<sim::Sensor> named;
+    if (!f.sensor.empty()) named = sim::Sensor::load(f.sensor);
     const tiling::CityReader city(f.city);
     Trajectory trajectory;
     if (!f.trajectory.empty()) trajectory = read_trajectory(f.trajectory, f.trajectory_reading.options());
-    sim::RecordedDrive drive(expand_inputs(f.scans, f.reading.labels()),
+    sim::RecordedDrive drive(expand_inputs(f.scans, f.reading.labels(),
+                                           f.reading.drive_options(!f.trajectory.empty()), context.cancel()),
                              f.reading.read_options(f.trajectory, f.trajectory_reading.options()),
                              std::move(trajectory));
+    OutputFile file(f.out);
     const Stopwatch watch;
     drive.find_beams(context.cancel());
+    const std::filesystem::path sensor_file = sensor_file_beside(f.out);
+    const std::string seen = named ? std::string() : sim::seen_sensor_text(drive, context.cancel());
+    const sim::Sensor sensor = named ? *named : sim::Sensor::parse(seen, sensor_file.string());
     const sim::LessonMaker lessons(sensor, drive.beams());
     f.cast.reach_m = static_cast<float>(sensor.max_range_m);
     const auto tracer = trace::make_group_tracer();
@@ -99,13 +120,18 @@ void run(Context& context, LearnFlags& f) {
     }
     const sim::learn::SensorModel learned =
         sim::learn::learn_sensor(set, sensor, f.learning, context.cancel(), context.progress());
-    OutputFile file(f.out);
     file.writer().text(learned.text());
+    if (!named) write_text(sensor_file, seen);
     file.commit();
     nlohmann::json result = to_json(learned, watch.seconds());
     result["scans"] = set.scans();
     result["file"] = f.out;
-    context.result(result, to_text(learned));
+    std::string text = to_text(learned);
+    if (!named) {
+        result["sensor_file"] = sensor_file.string();
+        text += "the sensor as the scans show it is in " + sensor_file.string() + "\n";
+    }
+    context.result(result, text);
 }
 
 }  // namespace
@@ -123,7 +149,9 @@ void add_learn_sensor(CLI::App& app, Context& context) {
     verb.add_option("--trajectory", f.trajectory, "where the sensor was, by the times of the points")
         ->check(CLI::ExistingFile)
         ->type_name("FILE");
-    verb.add_option("--sensor", f.sensor, "a name of `citysplat sensors`, or a TOML file")->required();
+    verb.add_option("--sensor", f.sensor,
+                    "a name of `citysplat sensors`, or a TOML file (default: as the scans show it; it is "
+                    "written beside the model, as OUT.sensor.toml)");
     verb.add_option("--out", f.out, "file of the model, for simulate --model")->required()->type_name("FILE");
     verb.add_option("--mask-below", f.learning.mask_below_deg,
                     "elevation below which the own car is looked for")

@@ -158,23 +158,27 @@ void add_render(CLI::App& app, Context& context) {
         ->delimiter(',')
         ->expected(3, 6)
         ->check(in_range(ranges::kPosition_m));
-    verb.add_option("--eye", f.eye, "camera position x,y,z, with --look-at")
-        ->delimiter(',')
-        ->expected(3)
-        ->check(in_range(ranges::kPosition_m));
+    CLI::Option* eye = verb.add_option("--eye", f.eye, "camera position x,y,z, with --look-at")
+                           ->delimiter(',')
+                           ->expected(3)
+                           ->check(in_range(ranges::kPosition_m));
     verb.add_option("--look-at", f.look_at, "what the camera looks at, x,y,z")
         ->delimiter(',')
         ->expected(3)
-        ->check(in_range(ranges::kPosition_m));
-    verb.add_option("--along", f.trajectory, "camera on this trajectory, see --time and --offset");
+        ->check(in_range(ranges::kPosition_m))
+        ->needs(eye);
+    CLI::Option* way =
+        verb.add_option("--along", f.trajectory, "camera on this trajectory, see --time and --offset");
     f.how.add_to(verb);
     verb.add_option("--time", f.time_s, "with --along: time in seconds, or share of the way from 0 to 1")
         ->check(in_range(ranges::kTime_s))
-        ->capture_default_str();
+        ->capture_default_str()
+        ->needs(way);
     verb.add_option("--offset", f.offset, "with --along: x,y,z[,yaw[,pitch[,roll]]] in the vehicle's frame")
         ->delimiter(',')
         ->expected(3, 6)
-        ->check(in_range(ranges::kLever_m));
+        ->check(in_range(ranges::kLever_m))
+        ->needs(way);
     verb.add_option("--fov", f.fov_deg, "horizontal field of view")
         ->check(in_range({1, 170, "degrees"}))
         ->capture_default_str()

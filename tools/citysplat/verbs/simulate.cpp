@@ -7,7 +7,11 @@
 #include "core/file.hpp"
 #include "cuda/find_gpu.hpp"
 #include "io/trajectory/trajectory_file.hpp"
+#include "objects/stored/stored_folders.hpp"
+#include "sim/clearance/clearance.hpp"
+#include "sim/drive/prepared_traffic.hpp"
 #include "sim/drive/scenario.hpp"
+#include "sim/output/object_boxes.hpp"
 #include "tiling/store/city_reader.hpp"
 #include "trace/backend.hpp"
 
@@ -16,7 +20,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,24 +31,45 @@ namespace citysplat::cli {
 namespace {
 
 struct SimulateFlags {
-    std::string city, out, scenario, sensor = "hdl-64e", trajectory, model;
+    std::string city, out, scenario, sensor = "hdl-64e", trajectory, model, returns;
     std::string noise = "on", prefetch = "on", backend = "auto", resident = "2G";
     std::vector<double> offset_m, mount_m, mount_deg;
     sim::ScenarioSensor one;
     std::uint64_t seed = 1;
-    bool allow_missing = false, no_scans = false, overwrite = false;
+    bool allow_missing = false, no_scans = false, overwrite = false, intensity_noise = false;
+    bool clearance = false;
+    std::string snapshots;
     TrajectoryFlags how;
+    /// About the one sensor of a run without --scenario, each with the key that says it in a scenario.
+    std::vector<std::pair<const CLI::Option*, std::string>> of_one_sensor;
 };
+
+/// A scenario says all of it itself: a flag that would be passed over is refused.
+void refuse_sensor_flags(const SimulateFlags& flags) {
+    for (const auto& [option, key] : flags.of_one_sensor)
+        if (option->count() > 0)
+            throw UsageError(option->get_name() + " has no meaning with --scenario: " + flags.scenario +
+                             " says it itself, by " + key);
+}
 
 /// The flags are a shorthand for a scenario with one sensor.
 sim::Scenario scenario_from(const SimulateFlags& flags) {
-    if (!flags.scenario.empty()) return sim::Scenario::load(flags.scenario);
+    if (!flags.scenario.empty()) {
+        refuse_sensor_flags(flags);
+        return sim::Scenario::load(flags.scenario);
+    }
+    if (flags.clearance)
+        throw UsageError("--clearance is about the vehicles of a --scenario; the verb clearance takes a box");
     if (flags.trajectory.empty()) throw UsageError("simulate needs --trajectory (or --scenario)");
     sim::Scenario scenario;
     scenario.trajectory = flags.trajectory;
     sim::ScenarioSensor sensor = flags.one;
     sensor.run.sensor = sim::Sensor::load(flags.sensor);
     if (!flags.model.empty()) sensor.run.sensor.model = flags.model;
+    if (flags.intensity_noise) sensor.run.sensor.intensity_noise = true;
+    if (!flags.returns.empty())
+        sensor.run.sensor.beam.set_returns(flags.returns,
+                                           "--returns, sensor \"" + sensor.run.sensor.id + "\"");
     sensor.run.seed = flags.seed;
     sensor.run.noise = flags.noise == "on";
     sensor.run.body_from_sensor = sim::mount_from(flags.mount_m, flags.mount_deg, "--mount, --mount-angles");
@@ -66,6 +93,11 @@ nlohmann::json to_json(const std::string& name, const sim::SimulationReport& rep
             {"tiles_in_reach", report.tiles_in_reach},
             {"tiles_loaded", report.cache.tiles_loaded},
             {"tiles_evicted", report.cache.tiles_evicted},
+            {"parts_in_reach", report.parts_in_reach},
+            {"part_hits", report.part_hits},
+            {"frames", report.frames},
+            {"frames_loaded", report.frames_loaded},
+            {"frames_resident", report.frames_resident},
             {"passes", report.passes},
             {"resident_peak_bytes", report.cache.peak_bytes},
             {"load_seconds", report.cache.load_s},
@@ -87,10 +119,79 @@ void say_report(Context& context, const std::string& name, const sim::Simulation
     context.say(line);
 }
 
+std::unique_ptr<TileSource> open_city(const SimulateFlags& flags, const sim::Scenario& scenario) {
+    if (!flags.city.empty()) return std::make_unique<tiling::CityReader>(flags.city);
+    if (scenario.things.empty())
+        throw UsageError("simulate needs a city, or a --scenario with things of its own");
+    return std::make_unique<sim::NoCity>(scenario.classes.empty() ? ClassMap()
+                                                                  : ClassMap::load(scenario.classes));
+}
+
+/// The trajectories of all sensors, by path. The flags are about the one of the scenario; those of vehicles
+/// are read as their bodies' are.
+std::map<std::filesystem::path, Trajectory> read_ways(const SimulateFlags& flags,
+                                                      const sim::Scenario& scenario) {
+    std::map<std::filesystem::path, Trajectory> ways;
+    TrajectoryOptions plain;
+    plain.allow_gaps = true;
+    for (const sim::ScenarioSensor& sensor : scenario.sensors) {
+        const auto& path = scenario.trajectory_of(sensor);
+        const bool on_vehicle = sensor.vehicle != sim::kNoVehicle;
+        if (!ways.contains(path))
+            ways.emplace(path, read_trajectory(path, on_vehicle ? plain : flags.how.options()));
+    }
+    return ways;
+}
+
+/// How near the vehicles come to the city and to everything else.
+nlohmann::json clearances(Context& context, const sim::Scenario& scenario, const TileSource& city,
+                          const sim::PreparedTraffic& traffic) {
+    constexpr double kLimit_m = 1, kStep_s = 0.1, kLift_m = 0.3;
+    nlohmann::json all = nlohmann::json::array();
+    sim::ClearanceProbe probe(city, &traffic.traffic, {.limit_m = kLimit_m});
+    for (const sim::Actor& actor : traffic.traffic.actors()) {
+        const auto& vehicles = scenario.things.vehicles;
+        const auto vehicle = std::find_if(
+            vehicles.begin(), vehicles.end(),
+            [&](const sim::ScenarioVehicle& v) { return v.name == actor.name && !v.object.empty(); });
+        const auto* mesh = std::get_if<TriangleMesh>(&traffic.traffic.shapes()[actor.shape].form);
+        if (vehicle == vehicles.end() || !mesh) continue;
+        // The box of the object in the frame of the trajectory, without what touches the road.
+        Box3d box = kEmptyBox;
+        for (const Vec3f v : mesh->vertices) box.grow(actor.object_from_shape.apply(vec_cast<double>(v)));
+        box.min.z = std::min(box.min.z + kLift_m, box.max.z);
+        const auto number = static_cast<std::uint32_t>(vehicle - vehicles.begin());
+        const sim::ClearanceReport r = sim::clearance_along(
+            probe, sim::ClearanceBody(box),
+            {actor.track.path, actor.track.begin_s, actor.track.end_s, kStep_s, number}, context.cancel());
+        nlohmann::json touched = nlohmann::json::array();
+        for (const auto& [from_s, to_s] : r.touched_s) touched.push_back({from_s, to_s});
+        all.push_back({{"vehicle", actor.name},
+                       {"poses", r.poses},
+                       {"touching", r.touching},
+                       {"clearance_m", r.nearest.distance_m},
+                       {"limit_m", kLimit_m},
+                       {"touched", touched}});
+        if (r.touching)
+            context.warn(actor.name + " touches something at " + format_count(r.touching) + " of " +
+                         format_count(r.poses) + " poses, first at " +
+                         format_number(r.touched_s.front().first) + " s");
+    }
+    return all;
+}
+
 void run(Context& context, const SimulateFlags& flags) {
     sim::Scenario scenario = scenario_from(flags);
-    const tiling::CityReader city(flags.city);
-    const Trajectory trajectory = read_trajectory(scenario.trajectory, flags.how.options());
+    if (!flags.snapshots.empty()) scenario.things.snapshots.push_back({flags.snapshots});
+    for (sim::ScenarioSnapshots& s : scenario.things.snapshots) {
+        if (s.folder.empty() && flags.city.empty())
+            throw ConfigError(flags.scenario +
+                              ": [[snapshots]] without a folder are those of the city, and "
+                              "there is none");
+        if (s.folder.empty()) s.folder = flags.city;
+    }
+    const std::unique_ptr<TileSource> city = open_city(flags, scenario);
+    const auto ways = read_ways(flags, scenario);
     double max_range_m = 0;
     for (const sim::ScenarioSensor& sensor : scenario.sensors)
         max_range_m = std::max(max_range_m, sensor.run.sensor.max_range_m);
@@ -103,12 +204,32 @@ void run(Context& context, const SimulateFlags& flags) {
     options.cache.prefetch = flags.prefetch == "on";
     options.cache.allow_missing = flags.allow_missing;
 
+    sim::PreparedTraffic traffic;
+    std::optional<sim::ObjectBoxes> boxes;
+    if (!scenario.things.empty()) {
+        std::vector<sim::SensorWay> all;
+        for (const sim::ScenarioSensor& sensor : scenario.sensors)
+            all.push_back({ways.at(scenario.trajectory_of(sensor)), sensor.schedule.from_s,
+                           sensor.schedule.to_s, sensor.run.sensor.max_range_m});
+        trace::ResidentCity resident(*city, *backend.tracer, options.cache);
+        const ClassMap classes =
+            scenario.classes.empty() ? city->classes() : ClassMap::load(scenario.classes);
+        const objects::StoredFolders folders;
+        traffic = sim::prepare_traffic(scenario.things, sim::span_of(all), {classes, &folders}, resident,
+                                       context.cancel());
+        for (const std::string& note : traffic.notes) context.say(note);
+        boxes.emplace(traffic.traffic, traffic.rows, traffic.frame_rows);
+    }
     for (sim::ScenarioSensor& sensor : scenario.sensors) {
+        const bool own_directory = scenario.sensors.size() > 1 || sensor.vehicle != sim::kNoVehicle;
         sensor.output.directory = flags.out;
-        if (scenario.sensors.size() > 1) sensor.output.directory /= sensor.name;
-        sensor.output.crs = city.crs();
+        if (own_directory) sensor.output.directory /= sensor.name;
+        sensor.output.crs = city->crs();
         sensor.output.overwrite = flags.overwrite;
-        sensor.output.planned_scans = sim::scan_times(sensor.run, trajectory, sensor.schedule).size();
+        sensor.output.several = sensor.run.sensor.beam.returns == sim::ReturnMode::dual;
+        if (boxes) sensor.output.boxes = &*boxes;
+        sensor.output.planned_scans =
+            sim::scan_times(sensor.run, ways.at(scenario.trajectory_of(sensor)), sensor.schedule).size();
         sim::RunDirectory::check(sensor.output.directory, flags.overwrite);
         sim::learned_pass(sensor.run);  // a model that does not fit is refused before anything is written
     }
@@ -121,8 +242,9 @@ void run(Context& context, const SimulateFlags& flags) {
         options.schedule = sensor.schedule;
         sim::ScanWriter writer(sensor.output);
         const sim::SimulationReport report =
-            sim::simulate({city, *backend.tracer, sensor.run, trajectory, options}, writer, context.cancel(),
-                          context.progress());
+            sim::simulate({*city, *backend.tracer, sensor.run, ways.at(scenario.trajectory_of(sensor)),
+                           options, boxes ? &traffic.traffic : nullptr, sensor.vehicle, traffic.frames},
+                          writer, context.cancel(), context.progress());
         const std::string name = sensor.name.empty() ? sensor.run.sensor.id : sensor.name;
         say_report(context, name, report);
         for (const std::string& warning : sim::warnings_of(report, sensor.run.sensor)) {
@@ -153,6 +275,8 @@ void run(Context& context, const SimulateFlags& flags) {
          {"warnings", warnings},
          {"digest", parts.size() == 1 ? parts[0]["digest"].get<std::string>() : digest.finish().hex()}});
     if (parts.size() > 1) result["sensors"] = parts;
+    if (boxes) result["actors"] = traffic.traffic.actors().size();
+    if (flags.clearance) result["clearance"] = clearances(context, scenario, *city, traffic);
     context.result(result, flags.out + ": " + format_count(total.scans) + " scans, digest " +
                                result["digest"].get<std::string>() + "\n");
 }
@@ -168,8 +292,9 @@ void add_output_flags(CLI::App& verb, SimulateFlags& f) {
         ->check(CLI::IsMember({"auto", "world", "sensor"}))
         ->capture_default_str();
     verb.add_flag("--keep-misses", output.keep_all, "write rays without return too, with their status");
-    verb.add_flag("--recorded", output.recorded,
-                  "las, ply, pcd: also the intensity, range and incidence with which surfaces were recorded");
+    verb.add_flag(
+        "--recorded", output.recorded,
+        "las, ply, pcd, xyz: also the intensity, range and incidence with which surfaces were recorded");
     verb.add_flag("--accumulate", output.accumulate, "also write all returns into one cloud");
     verb.add_flag("--no-scans", f.no_scans, "no files for single scans");
     verb.add_flag("--overwrite", f.overwrite, "replace the scans of another run in that directory");
@@ -181,6 +306,13 @@ void add_sensor_flags(CLI::App& verb, SimulateFlags& f) {
     verb.add_option("--model", f.model,
                     "what learn-sensor found out about the sensor: ray drop, own car, intensity")
         ->type_name("FILE");
+    verb.add_flag(
+        "--intensity-noise", f.intensity_noise,
+        "intensities scatter around what the model says, as real ones did; its bright tail comes back");
+    verb.add_option("--returns", f.returns,
+                    "pulses as wide as the sensor file says, and which of their echoes are reported: first, "
+                    "strongest, last, dual; line: no width (default: as the file says, or line)")
+        ->check(CLI::IsMember({"line", "first", "strongest", "last", "dual"}));
     verb.add_option("--mount", f.mount_m, "lever arm of the sensor on the vehicle, x,y,z in metres")
         ->delimiter(',')
         ->expected(3)
@@ -220,6 +352,30 @@ void add_sensor_flags(CLI::App& verb, SimulateFlags& f) {
         ->capture_default_str();
 }
 
+/// What a scenario calls what the flags of a sensor say.
+constexpr std::pair<const char*, const char*> kScenarioKeys[]{
+    {"--sensor", "sensor of a [[sensor]]"},
+    {"--model", "model of a [[sensor]]"},
+    {"--intensity-noise", "intensity_noise of a [[sensor]]"},
+    {"--returns", "returns of a [[sensor]]"},
+    {"--mount", "mount_m of a [[sensor]]"},
+    {"--mount-angles", "mount_deg of a [[sensor]]"},
+    {"--offset", "mount_m of a [[sensor]]"},
+    {"--rate", "rate_hz of a [[sensor]]"},
+    {"--from", "from_s"},
+    {"--to", "to_s"},
+    {"--hits", "hits of a [[sensor]]"},
+    {"--gap", "gap_m of a [[sensor]]"},
+    {"--noise", "noise of a [[sensor]]"},
+    {"--seed", "seed"},
+    {"--format", "format of a [[sensor]]"},
+    {"--frame", "frame of a [[sensor]]"},
+    {"--keep-misses", "keep_misses of a [[sensor]]"},
+    {"--recorded", "recorded of a [[sensor]]"},
+    {"--accumulate", "accumulate of a [[sensor]]"},
+    {"--no-scans", "scans of a [[sensor]]"},
+};
+
 }  // namespace
 
 void add_simulate(CLI::App& app, Context& context) {
@@ -227,13 +383,23 @@ void add_simulate(CLI::App& app, Context& context) {
     SimulateFlags& f = *flags;
     CLI::App& verb = *app.add_subcommand("simulate", "drive a simulated LiDAR through a city");
     verb.fallthrough();
-    verb.add_option("city", f.city, "directory of the city")->required();
-    verb.add_option("--trajectory", f.trajectory, "poses of the vehicle: TUM, KITTI, CSV or SBET");
+    verb.add_option("city", f.city,
+                    "directory of the city; none: the scenario's own things are all there is");
+    const CLI::Option* trajectory =
+        verb.add_option("--trajectory", f.trajectory, "poses of the vehicle: TUM, KITTI, CSV or SBET");
     verb.add_option("--out", f.out, "directory for the scans")->required();
-    verb.add_option("--scenario", f.scenario, "several sensors from a TOML file; replaces the sensor flags");
+    verb.add_option("--scenario", f.scenario,
+                    "several sensors, vehicles and things that move from a TOML file, which says all that "
+                    "the flags of a sensor say; they are refused beside it");
+    verb.add_option("--snapshots", f.snapshots,
+                    "plays recorded frames of what moved: a folder that `snapshots` made, or its city")
+        ->type_name("DIR");
+    verb.add_flag("--clearance", f.clearance, "also say how near the scenario's vehicles come to anything");
     f.how.add_to(verb);
     add_sensor_flags(verb, f);
     add_output_flags(verb, f);
+    f.of_one_sensor.emplace_back(trajectory, "trajectory");
+    for (const auto& [flag, key] : kScenarioKeys) f.of_one_sensor.emplace_back(verb.get_option(flag), key);
     verb.add_option("--backend", f.backend, "auto, cpu or gpu")
         ->check(CLI::IsMember({"auto", "cpu", "gpu"}))
         ->capture_default_str();

@@ -1,4 +1,6 @@
+#include "adjust/thickness.hpp"
 #include "citysplat/context.hpp"
+#include "citysplat/thickness_report.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
@@ -9,9 +11,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include <array>
 #include <cstdio>
-#include <ctime>
 #include <memory>
 #include <string>
 
@@ -26,15 +26,6 @@ struct StatusFlags {
     bool history = false;
 };
 
-std::string time_text(std::int64_t unix_s) {
-    const auto t = static_cast<std::time_t>(unix_s);
-    std::tm utc{};
-    ::gmtime_r(&t, &utc);
-    std::array<char, 32> text{};
-    std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
-    return text.data();
-}
-
 /// How far the means of the present inputs are from the frozen ones, as a share.
 json drift_of(const tiling::GenerationRow& g) {
     const auto share = [](double now, double frozen) { return frozen > 0 ? now / frozen - 1 : 0; };
@@ -45,7 +36,7 @@ json drift_of(const tiling::GenerationRow& g) {
 }
 
 json generation_json(const tiling::GenerationRow& g) {
-    return {{"generation", g.id},      {"created", time_text(g.created_s)},
+    return {{"generation", g.id},      {"created", utc_text(g.created_s)},
             {"note", g.note},          {"tiles", g.tiles},
             {"splats", g.splats},      {"points", g.points},
             {"digest", g.digest.hex()}};
@@ -63,6 +54,8 @@ json status_json(tiling::Catalog& catalog, const tiling::GenerationRow& g) {
                              {"samples", g.calibration.samples},
                              {"angular_step_rad", g.calibration.angular_step_rad}};
     status["drift"] = drift_of(g);
+    if (auto thickness = kept_thickness(g.findings, g.findings_of))
+        status["thickness"] = std::move(*thickness);
     std::uint64_t payload_bytes = 0, removed = 0;
     for (const auto& tile : catalog.tiles(g.id)) {
         payload_bytes += tile.object_bytes;
@@ -93,6 +86,16 @@ json status_json(tiling::Catalog& catalog, const tiling::GenerationRow& g) {
     return status;
 }
 
+/// What was measured between passes, with the worst places when they are worse than anybody would like.
+std::string between_passes(const json& status) {
+    if (!status.contains("thickness")) return "";
+    const json& t = status["thickness"];
+    const bool earlier = t["generation"] != status["generation"];
+    const bool thick = t["thick_share"].get<double>() > adjust::kMostThick;
+    return "between passes" + (earlier ? " (generation " + t["generation"].dump() + ")" : std::string()) +
+           ": " + thickness_text(t) + "\n" + (thick ? worst_text(t) : "");
+}
+
 std::string status_text(const json& s) {
     char drift[96];
     std::snprintf(drift, sizeof drift, "radius %+.1f %%, error %+.1f %%, density %+.1f %%",
@@ -106,14 +109,13 @@ std::string status_text(const json& s) {
            (s["points_removed"] == 0
                 ? ""
                 : format_count(s["points_removed"]) + " points of things that moved left out\n") +
-           "parameters " + s["parameters"].dump() + "\ndrift since calibration: " + drift + "\ndigest " +
-           s["digest"].get<std::string>() + "\n";
+           "parameters " + s["parameters"].dump() + "\ndrift since calibration: " + drift + "\n" +
+           between_passes(s) + "digest " + s["digest"].get<std::string>() + "\n";
 }
 
 std::string history_line(const tiling::GenerationRow& g) {
-    return std::to_string(g.id) + "  " + time_text(g.created_s) + "  " + format_count(g.splats) +
-           " splats, " + format_count(g.tiles) + " tiles, digest " + g.digest.hex().substr(0, 12) + "  " +
-           g.note + "\n";
+    return std::to_string(g.id) + "  " + utc_text(g.created_s) + "  " + format_count(g.splats) + " splats, " +
+           format_count(g.tiles) + " tiles, digest " + g.digest.hex().substr(0, 12) + "  " + g.note + "\n";
 }
 
 void run(Context& context, const StatusFlags& flags) {

@@ -84,6 +84,8 @@ void add_synth(CLI::App& app, Context& context) {
         ->check(whole_from(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()))
         ->capture_default_str()
         ->type_name("N");
+    verb.add_flag("--actors", options.actors,
+                  "also write what moves: meshes, tracks and a scenario for simulate, in actors/");
     verb.add_option("--points-per-metre", options.points_per_metre, "mean density along the drive")
         ->check(in_range({10, 1e7}))
         ->capture_default_str()

@@ -1,0 +1,173 @@
+#include "view/server/city_json.hpp"
+
+#include "core/hash.hpp"
+#include "core/printable.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace citysplat::view {
+
+namespace {
+
+using nlohmann::json;
+
+json vec_json(Vec3d v) { return {v.x, v.y, v.z}; }
+
+std::string rgb_text(std::uint32_t rgb) {
+    char text[8];
+    std::snprintf(text, sizeof text, "#%06x", rgb & 0xffffffu);
+    return text;
+}
+
+json class_json(int label, const ClassInfo& info) {
+    return {{"label", label}, {"name", as_utf8(info.name)}, {"rgb", rgb_text(info.rgb)}};
+}
+
+json classes_json(const ClassMap& map) {
+    json classes = json::array();
+    for (const auto& [label, info] : map.classes()) classes.push_back(class_json(label, info));
+    return classes;
+}
+
+/// Arrays, not objects: a city has ten thousand of them.
+json tile_json(const TileEntry& entry, const TileFacts& facts) {
+    return {entry.key.level, entry.key.ix,  entry.key.iy,   entry.splats, entry.payload_bytes,
+            facts.points,    facts.removed, facts.built_in, facts.inputs, as_utf8(facts.problem),
+            entry.min.x,     entry.min.y,   entry.min.z,    entry.max.x,  entry.max.y,
+            entry.max.z};
+}
+
+/// Tiles that cannot be shown, found now or while the levels were made.
+json missing_json(const ShownCity& city, const splat::LevelPyramid& levels) {
+    std::map<std::size_t, std::string> missing = levels.missing();
+    for (std::size_t i = 0; i < city.facts.tiles.size(); ++i)
+        if (!city.facts.tiles[i].problem.empty()) missing.emplace(i, city.facts.tiles[i].problem);
+    json list = json::array();
+    for (const auto& [tile, reason] : missing)
+        list.push_back(
+            {{"tile", city.tiles.tiles()[tile].key.text()}, {"index", tile}, {"reason", as_utf8(reason)}});
+    return list;
+}
+
+json place_json(const ShownCity& city, const Picked::Place& place) {
+    const Splat& s = place.splat;
+    const auto known = [](std::uint8_t byte) { return byte == kUnknownByte ? json() : json(byte); };
+    json out{
+        {"tile", city.tiles.tiles()[place.tile].key.text()},
+        {"tile_index", place.tile},
+        {"index", place.index},
+        {"centre", vec_json(place.centre)},
+        {"radius_m", static_cast<double>(s.radius) * kLatticeStep_m},
+        {"points", s.point_count},
+        {"group", static_cast<int>(s.group)},
+        {"acquired_range_m", known(s.range)},
+        {"acquired_incidence_deg", s.incidence == kUnknownByte ? json() : json(s.incidence * 90.0 / 254)}};
+    if (place.tile < city.facts.tiles.size()) {
+        const TileFacts& facts = city.facts.tiles[place.tile];
+        out["built_in"] = facts.built_in;
+        out["inputs"] = json::array();
+        for (const std::size_t input : facts.inputs)
+            out["inputs"].push_back(as_utf8(city.facts.inputs[input]));
+    }
+    return out;
+}
+
+}  // namespace
+
+std::string ShownCity::levels_key() const {
+    return Hasher().text("levels").number(splat::kLevelsVersion).text(facts.digest).finish().hex();
+}
+
+HeightRange height_range(const TileSource& city) {
+    std::vector<double> low, high;
+    for (const TileEntry& tile : city.tiles()) {
+        low.push_back(tile.min.z);
+        high.push_back(tile.max.z);
+    }
+    if (low.empty()) return {};
+    std::sort(low.begin(), low.end());
+    std::sort(high.begin(), high.end());
+    const auto at = [](const std::vector<double>& of, double share) {
+        return of[static_cast<std::size_t>(share * static_cast<double>(of.size() - 1))];
+    };
+    return {at(low, 0.02), at(high, 0.9)};
+}
+
+std::string city_json(const ShownCity& city, const splat::LevelPyramid& levels) {
+    const CityFacts& f = city.facts;
+    const HeightRange heights = height_range(city.tiles);
+    json tiles = json::array(), roots = json::array(), history = json::array(), inputs = json::array();
+    std::uint64_t splats = 0;
+    for (std::size_t i = 0; i < city.tiles.tiles().size(); ++i) {
+        const TileEntry& entry = city.tiles.tiles()[i];
+        splats += entry.splats;
+        tiles.push_back(tile_json(entry, i < f.tiles.size() ? f.tiles[i] : TileFacts{}));
+    }
+    for (const splat::CubeId& id : levels.roots()) roots.push_back({id.level, id.x, id.y, id.z});
+    for (const GenerationFacts& g : f.history)
+        history.push_back({{"generation", g.number}, {"created", g.created}, {"note", as_utf8(g.note)}});
+    for (const std::string& input : f.inputs) inputs.push_back(as_utf8(input));
+    return json{{"name", as_utf8(f.name)},
+                {"generation", f.generation},
+                {"created", f.created},
+                {"note", as_utf8(f.note)},
+                {"digest", f.digest},
+                {"points", f.points},
+                {"splats", splats},
+                {"tile_size_m", f.tile_size_m},
+                {"crs", as_utf8(city.tiles.crs())},
+                {"levels_key", city.levels_key()},
+                {"roots", roots},
+                {"heights_m", {heights.low_m, heights.high_m}},
+                {"classes", classes_json(city.tiles.classes())},
+                {"unlisted", class_json(-1, city.tiles.classes().unlisted())},
+                {"tiles", tiles},
+                {"missing", missing_json(city, levels)},
+                {"history", history},
+                {"inputs", inputs}}
+        .dump();
+}
+
+std::string progress_json(const ShownCity& city, const splat::LevelPyramid& levels) {
+    const auto progress = levels.progress();
+    return json{{"done", progress.done}, {"total", progress.total}, {"missing", missing_json(city, levels)}}
+        .dump();
+}
+
+std::string path_json(const Trajectory& trajectory) {
+    constexpr std::size_t kMostPoses = 4000;
+    const auto poses = trajectory.poses();
+    const std::size_t step = poses.size() / kMostPoses + 1;
+    json out = json::array();
+    for (std::size_t i = 0; i < poses.size(); i += step) {
+        const Vec3d at = poses[i].world_from_body.translation;
+        const Vec3d forward = rotate(poses[i].world_from_body.rotation, {1, 0, 0});
+        out.push_back({poses[i].time_s, at.x, at.y, at.z, std::atan2(forward.y, forward.x)});
+    }
+    return json{{"poses", out}}.dump();
+}
+
+std::string pick_json(const ShownCity& city, const Picked& picked) {
+    json missing = json::array();
+    for (const std::uint32_t tile : picked.missing) missing.push_back(city.tiles.tiles()[tile].key.text());
+    json out{{"hit", picked.hit.exists()}, {"generation", city.facts.generation}, {"missing", missing}};
+    if (!picked.hit.exists()) return out.dump();
+    const trace::Hit& hit = picked.hit;
+    char id[17];
+    std::snprintf(id, sizeof id, "%016llx", static_cast<unsigned long long>(hit.splat_id));
+    out["splat_id"] = id;
+    out["range_m"] = hit.range_m;
+    out["position"] = vec_json(picked.position);
+    out["normal"] = vec_json(vec_cast<double>(unpack_normal(hit.normal)));
+    out["label"] = hit.label;
+    out["class"] = as_utf8(city.tiles.classes().at(hit.label).name);
+    out["intensity"] = hit.intensity;
+    if (picked.place) out["splat"] = place_json(city, *picked.place);
+    return out.dump();
+}
+
+}  // namespace citysplat::view

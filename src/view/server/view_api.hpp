@@ -1,0 +1,55 @@
+#pragma once
+
+#include "core/cancel.hpp"
+#include "splat/levels/level_pyramid.hpp"
+#include "view/server/city_facts.hpp"
+#include "view/server/exchange.hpp"
+#include "view/server/gate.hpp"
+#include "view/server/picker.hpp"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace citysplat::view {
+
+struct ApiOptions {
+    std::uint16_t port = 0;
+    std::string token;
+    splat::PyramidOptions levels;
+    std::uint64_t pick_bytes = std::uint64_t{256} << 20;  ///< tiles ready for rays
+};
+
+/// Answers requests about one city, without sockets. Routes are a fixed table; no part of a request is ever a
+/// path. Safe to call from several threads.
+///
+///   /                                the page
+///   /app/HASH/NAME                   its parts; HASH is of all of them
+///   /api/city                        the tiles, classes and generations
+///   /api/cube/KEY/LEVEL/X/Y/Z        a cube of the levels of detail; KEY is of the splats
+///   /api/pick?o=X,Y,Z&d=X,Y,Z        what a ray meets first
+///   /api/path                        the trajectory
+///   /api/progress                    how far the levels are, and tiles that could not be read
+class ViewApi {
+  public:
+    ViewApi(const ShownCity& city, const ApiOptions& options);
+
+    /// Never throws: what goes wrong is an answer, too. Ends early when cancelled.
+    Response answer(const Request& request, const CancelToken& cancel);
+
+  private:
+    Response route(const Request& request, const CancelToken& cancel);
+    Response page() const;
+    Response asset(std::string_view rest, const Request& request) const;
+    Response cube(std::string_view rest, const CancelToken& cancel);
+    Response pick(std::string_view query, const CancelToken& cancel);
+
+    ShownCity city_;
+    Gate gate_;
+    splat::LevelPyramid levels_;
+    Picker picker_;
+    std::string assets_hash_, levels_key_, city_json_;
+};
+
+}  // namespace citysplat::view

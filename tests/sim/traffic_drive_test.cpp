@@ -1,0 +1,257 @@
+#include "core/error.hpp"
+#include "core/file.hpp"
+#include "learn/some_model.hpp"
+#include "sim/part_rig.hpp"
+#include "sim/test_drive.hpp"
+#include "sim/traffic/scan_parts.hpp"
+#include "temp_dir.hpp"
+
+#include <catch2/catch.hpp>
+#include <tbb/global_control.h>
+
+#include <algorithm>
+#include <map>
+
+using namespace citysplat;
+using namespace citysplat::sim;
+using namespace citysplat::trace;
+using namespace citysplat::test;
+
+namespace {
+
+constexpr double kEast = Place{}.east, kNorth = Place{}.north;
+const Vec3d kCarSize{4.4, 1.8, 1.5};
+
+std::vector<Shape> shapes() {
+    std::vector<Shape> all;
+    all.push_back({"car", box_mesh(kCarSize)});
+    all.push_back({"ball", bumpy_sphere(12, 16, 0.8, 3)});
+    return all;
+}
+
+Actor actor(std::uint32_t number, std::uint32_t shape, Track track) {
+    Actor a;
+    a.name = "actor " + std::to_string(number);
+    a.shape = shape;
+    a.track = std::move(track);
+    a.instance = static_cast<std::uint16_t>(number + 1);
+    return a;
+}
+
+/// Drives along the street of the tests, or against it, with a curve.
+Track along_street(double from_x, double y, double speed_mps, double turn_rad) {
+    std::vector<StampedPose> poses;
+    for (int i = 0; i <= 24; ++i) {
+        const double t = i * 0.1;
+        poses.push_back({99.95 + t,
+                         {{kEast + from_x + speed_mps * t, kNorth + y + 0.3 * exact::sin(3 * t), 0.02},
+                          from_yaw_pitch_roll((speed_mps < 0 ? exact::kPi : 0) + turn_rad * t, 0, 0)}});
+    }
+    return Track::along("along", Trajectory(poses));
+}
+
+std::vector<Actor> some_actors() {
+    std::vector<Actor> actors;
+    for (std::uint32_t i = 0; i < 8; ++i)
+        actors.push_back(
+            actor(i, i % 3 == 2, along_street(6.0 * i, i % 2 ? -3 : 3.5, i % 2 ? 14 : -9, 0.4 * i)));
+    actors[3].track.begin_s = 100.55;
+    actors[4].track.end_s = 100.97;
+    return actors;
+}
+
+const std::uint64_t kPlenty = std::uint64_t{1} << 30;
+
+}  // namespace
+
+TEST_CASE("scans with traffic are the same for threads and memory and tracers and actors far away") {
+    const MemoryCity city(street(kEast, kNorth, 60), 16);
+    const Traffic traffic(shapes(), some_actors());
+    std::vector<Actor> crowd = some_actors();
+    for (std::uint32_t i = 0; i < 50; ++i)
+        crowd.push_back(actor(8 + i, 0, along_street(5000 + 10.0 * i, 0, 10, 0.1)));
+    const Traffic crowded(shapes(), std::move(crowd));
+    const auto groups = make_group_tracer();
+    const auto embree = make_embree_tracer();
+    const Trajectory trajectory = straight_drive(20, 1.01);
+    SensorRun run{small_sensor(), {}, 7};
+    for (const std::uint32_t hits : {1u, 5u}) {
+        run.hits = hits;
+        const SimulationOptions plenty = with_budget(kPlenty);
+        const DriveOutcome reference = drive({city, *groups, run, trajectory, plenty, &traffic});
+        CHECK(reference.report.part_hits > 1000);
+        CHECK(reference.report.hits > 2 * reference.report.part_hits);
+        CHECK(reference.report.parts_in_reach > 50);
+        const auto same = [&](const Tracer& tracer, const SimulationOptions& options, const Traffic& t) {
+            return drive({city, tracer, run, trajectory, options, &t}).report.digest ==
+                   reference.report.digest;
+        };
+        CHECK(same(*embree, plenty, traffic));
+        CHECK(same(*groups, plenty, crowded));
+        for (const std::string& set : group_instruction_sets())
+            CHECK(same(*make_group_tracer({set}), plenty, traffic));
+        const std::uint64_t one = largest_tile_bytes(city) + ReadyTraffic(traffic, *groups).bytes();
+        for (const std::uint64_t budget : {one, 2 * one, 5 * one})
+            CHECK(same(*groups, with_budget(budget), traffic));
+        for (const std::size_t threads : {1u, 2u, 5u}) {
+            const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
+            CHECK(same(*groups, plenty, traffic));
+        }
+        const DriveOutcome alone = drive({city, *groups, run, trajectory, plenty});
+        CHECK(alone.report.digest != reference.report.digest);
+        const Traffic nobody;
+        CHECK(drive({city, *groups, run, trajectory, plenty, &nobody}).report.digest == alone.report.digest);
+    }
+}
+
+TEST_CASE("wide pulses and learned models meet what moves alike for threads and memory and tracers") {
+    const MemoryCity city(street(kEast, kNorth, 60), 16);
+    const Traffic traffic(shapes(), some_actors());
+    const auto groups = make_group_tracer();
+    const auto embree = make_embree_tracer();
+    const Trajectory trajectory = straight_drive(10, 0.41);
+    const TempDir dir;
+    FileWriter model(dir / "model.toml");
+    model.text(some_model(16).text());
+    model.finish();
+    for (const bool wide : {true, false}) {
+        SensorRun run{small_sensor(), {}, 7};
+        if (wide) {
+            run.sensor.beam.divergence_rad = 0.01;
+            run.sensor.beam.returns = ReturnMode::dual;
+        } else {
+            run.sensor.model = dir / "model.toml";
+        }
+        const DriveOutcome reference =
+            drive({city, *groups, run, trajectory, with_budget(kPlenty), &traffic});
+        CHECK(reference.report.part_hits > 200);
+        CHECK((reference.report.dropped > 0) == !wide);
+        const auto same = [&](const Tracer& tracer, std::uint64_t budget) {
+            return drive({city, tracer, run, trajectory, with_budget(budget), &traffic}).report.digest ==
+                   reference.report.digest;
+        };
+        CHECK(same(*embree, kPlenty));
+        CHECK(same(*groups, largest_tile_bytes(city) + ReadyTraffic(traffic, *groups).bytes()));
+        const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, 1);
+        CHECK(same(*groups, kPlenty));
+    }
+}
+
+TEST_CASE("the returns of an actor lie in its box at the time of their rays") {
+    const MemoryCity city(street(kEast, kNorth, 60), 16);
+    const Traffic traffic(shapes(), some_actors());
+    const auto tracer = make_group_tracer();
+    SensorRun run{small_sensor(), {}, 7};
+    run.noise = false;
+    for (const std::uint32_t hits : {1u, 5u}) {
+        run.hits = hits;
+        const DriveOutcome outcome =
+            drive({city, *tracer, run, straight_drive(20, 1.01), with_budget(kPlenty), &traffic});
+        std::size_t all = 0, outside = 0, absent = 0;
+        std::map<std::uint16_t, std::size_t> seen;
+        for (const Scan& scan : outcome.scans)
+            for (const Return& r : scan.returns) {
+                if (r.status != RayStatus::hit || r.instance == 0) continue;
+                const Actor& a = traffic.actors()[r.instance - 1u];
+                const double time_s = scan.time_s + static_cast<double>(r.time_s);
+                ++all;
+                ++seen[r.instance];
+                absent += !a.track.exists(time_s);
+                REQUIRE(r.splat_id >> 32 == kFirstPart + r.instance - 1u);
+                if (a.shape != 0) continue;
+                const Vec3d at = inverse(a.track.pose_at(time_s)).apply(r.position);
+                outside += std::fabs(at.x) > kCarSize.x / 2 + 0.01 ||
+                           std::fabs(at.y) > kCarSize.y / 2 + 0.01 || at.z < -0.01 ||
+                           at.z > kCarSize.z + 0.01;
+            }
+        CHECK(all == outcome.report.part_hits);
+        CHECK(all > 1000);
+        CHECK(seen.size() >= 6);
+        CHECK(outside == 0);
+        CHECK(absent == 0);
+    }
+}
+
+TEST_CASE("vehicles do not see themselves and see each other") {
+    const MemoryCity nothing({}, 16);
+    const auto tracer = make_group_tracer();
+    std::vector<Trajectory> ways;
+    std::vector<Actor> actors;
+    for (std::uint32_t i = 0; i < 2; ++i) {
+        std::vector<StampedPose> poses;
+        for (int k = 0; k <= 10; ++k)
+            poses.push_back({100 + 0.1 * k,
+                             {{kEast + 15.0 * i + k * (i ? -0.4 : 0.6), kNorth + 2.5 * i, 0},
+                              from_yaw_pitch_roll(i ? exact::kPi + 0.05 * k : 0.02 * k, 0, 0)}});
+        ways.emplace_back(poses);
+        actors.push_back(actor(i, 0, Track::along("vehicle", ways.back())));
+        actors.back().vehicle = i;
+    }
+    const Traffic traffic(shapes(), actors);
+    // The sensor is inside of the car's box.
+    SensorRun run{small_sensor(), {{0, 0, 1}, {}}, 7};
+    for (std::uint32_t i = 0; i < 2; ++i) {
+        const SimulationOptions options = with_budget(kPlenty);
+        const DriveOutcome outcome = drive({nothing, *tracer, run, ways[i], options, &traffic, i});
+        std::size_t other = 0;
+        for (const Scan& scan : outcome.scans)
+            for (const Return& r : scan.returns) {
+                CHECK(r.instance != i + 1);
+                other += r.instance == 2 - i;
+            }
+        CHECK(other > 500);
+        CHECK(warnings_of(outcome.report, run.sensor).empty());
+        run.sensor.min_range_m = 0.1;
+        const DriveOutcome asked = drive({nothing, *tracer, run, ways[i], options, &traffic});
+        CHECK(asked.report.part_hits + asked.report.dropped == asked.report.rays);
+    }
+}
+
+TEST_CASE("the shapes of actors are taken off the memory of tiles") {
+    const MemoryCity city(street(kEast, kNorth, 30), 16);
+    const Traffic traffic(shapes(), some_actors());
+    const auto tracer = make_group_tracer();
+    const std::uint64_t bytes = ReadyTraffic(traffic, *tracer).bytes();
+    CHECK(bytes > 10000);
+    const SensorRun run{small_sensor(), {}, 7};
+    const Trajectory trajectory = straight_drive(20, 0.31);
+    CHECK_THROWS_WITH(drive({city, *tracer, run, trajectory, with_budget(bytes), &traffic}),
+                      Catch::Contains("raise --resident"));
+    const std::uint64_t budget = bytes + 3 * largest_tile_bytes(city);
+    CHECK(drive({city, *tracer, run, trajectory, with_budget(budget), &traffic}).report.cache.peak_bytes <=
+          budget);
+}
+
+TEST_CASE("who can be met during a scan is found as by looking at everybody") {
+    std::vector<Actor> actors;
+    for (std::uint32_t i = 0; i < 400; ++i) {
+        std::vector<StampedPose> poses;
+        const double x = rng::uniform(1, 5 * i, -500, 500), y = rng::uniform(1, 5 * i + 1, -500, 500);
+        for (std::uint32_t k = 0; k <= i % 37; ++k)
+            poses.push_back(
+                {rng::uniform(1, 5 * i + 2, 0, 50) + 0.37 * k, {{x + k * 4.0, y - k * 2.0, 0}, {}}});
+        actors.push_back(actor(i, i % 2, Track::along("t", Trajectory(poses))));
+        if (i % 5 == 0 && i % 37 != 0) actors.back().track.end_s = actors.back().track.begin_s + 3;
+        if (i % 7 == 0) actors.back().track.begin_s -= 4;
+    }
+    const Traffic traffic(shapes(), actors);
+    const auto tracer = make_group_tracer();
+    const ReadyTraffic ready(traffic, *tracer);
+    std::size_t met = 0;
+    for (std::uint64_t n = 0; n < 60; ++n) {
+        const Sweep sweep{rng::uniform(2, 3 * n, -5, 70), n % 2 ? 0.1 : 1.0};
+        const Vec3d here{rng::uniform(2, 3 * n + 1, -400, 400), rng::uniform(2, 3 * n + 2, -400, 400), 1};
+        const ScanParts found = ready.during(sweep, {{here, here}, 60, kNoVehicle});
+        std::vector<bool> listed(actors.size());
+        for (const Part& part : found.parts()) listed[part.facts.id - kFirstPart] = true;
+        met += found.parts().size();
+        CHECK(found.parts().size() < actors.size() / 4);
+        for (std::uint32_t i = 0; i < actors.size(); ++i)
+            for (int k = 0; k <= 20; ++k) {
+                const double t = sweep.begin_s + sweep.seconds * k / 20;
+                if (!actors[i].track.exists(t)) continue;
+                if (length(actors[i].track.pose_at(t).translation - here) < 60) CHECK(listed[i]);
+            }
+    }
+    CHECK(met > 40);
+}

@@ -1,0 +1,157 @@
+#include "cli/small_city.hpp"
+#include "core/hash.hpp"
+#include "view/http_client.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <csignal>
+#include <fcntl.h>
+#include <fstream>
+#include <map>
+#include <sys/wait.h>
+
+using namespace citysplat;
+using namespace citysplat::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Every file of a directory: bytes and time of the last change.
+std::map<std::string, std::string> tree(const fs::path& root) {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(root)) {
+        std::string what = std::to_string(entry.last_write_time().time_since_epoch().count());
+        if (entry.is_regular_file()) {
+            std::ifstream in(entry.path(), std::ios::binary);
+            const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+            what += " " + hash_bytes(std::as_bytes(std::span(bytes))).hex();
+        }
+        files[entry.path().string()] = what;
+    }
+    return files;
+}
+
+/// `citysplat view` while it runs.
+class Viewer {
+  public:
+    explicit Viewer(std::vector<std::string> arguments) {
+        int pipe[2];
+        if (::pipe2(pipe, O_CLOEXEC) != 0) throw std::runtime_error("pipe");
+        arguments.insert(arguments.begin(), {program(), "-q", "view"});
+        std::vector<char*> argv;
+        for (std::string& word : arguments) argv.push_back(word.data());
+        argv.push_back(nullptr);
+        child_ = ::fork();
+        if (child_ == 0) {
+            ::dup2(pipe[1], 1);
+            ::execv(argv[0], argv.data());
+            ::_exit(127);
+        }
+        ::close(pipe[1]);
+        for (char c; ::read(pipe[0], &c, 1) == 1 && c != '\n';) url += c;
+        ::close(pipe[0]);
+        const std::size_t mark = url.find("/#t=");
+        if (mark == std::string::npos) throw std::runtime_error("no address: " + url);
+        port = static_cast<std::uint16_t>(std::stoi(url.substr(17, mark - 17)));
+        token = url.substr(mark + 4);
+    }
+    ~Viewer() {
+        if (child_ > 0) end(SIGKILL);
+    }
+    Viewer(const Viewer&) = delete;
+    Viewer& operator=(const Viewer&) = delete;
+
+    std::string get(const std::string& target) {
+        Connection client(port);
+        client.send("GET " + target + " HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(port) +
+                    "\r\nX-Citysplat-Token: " + token + "\r\n\r\n");
+        return client.read_answer();
+    }
+    nlohmann::json get_json(const std::string& target) {
+        const std::string answer = get(target);
+        INFO(answer.substr(0, 300));
+        REQUIRE(status_of(answer) == 200);
+        return nlohmann::json::parse(answer.substr(answer.find("\r\n\r\n") + 4));
+    }
+    int end(int signal) {
+        ::kill(child_, signal);
+        int status = 0;
+        ::waitpid(child_, &status, 0);
+        child_ = -1;
+        return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    }
+
+    std::string url, token;
+    std::uint16_t port = 0;
+
+  private:
+    pid_t child_ = -1;
+};
+
+std::string cube_target(const nlohmann::json& city, std::size_t root) {
+    std::string target = "/api/cube/" + city["levels_key"].get<std::string>();
+    for (const auto& number : city["roots"][root]) target += "/" + number.dump();
+    return target;
+}
+
+}  // namespace
+
+TEST_CASE("a city is shown as status tells it, looking changes nothing, and builds do not disturb it") {
+    const SmallCity small;
+    const auto before = tree(small.city);
+    const auto status = run_json({"status", small.city});
+    Viewer viewer({small.city});
+    const auto city = viewer.get_json("/api/city");
+    for (const char* key :
+         {"generation", "splats", "points", "digest", "created", "note", "tile_size_m", "crs"}) {
+        INFO(key);
+        CHECK(city[key] == status[key]);
+    }
+    CHECK(city["tiles"].size() <= status["tiles"]);
+    CHECK(city["inputs"].size() == status["inputs"].size());
+    CHECK(city["inputs"][0] == status["inputs"][0]["path"]);
+    CHECK(viewer.get_json("/api/path")["poses"].size() > 3);
+    for (std::size_t i = 0; i < city["roots"].size(); ++i)
+        CHECK(status_of(viewer.get(cube_target(city, i))) == 200);
+    const auto& box = city["tiles"][0];
+    const auto picked =
+        viewer.get_json("/api/pick?o=" + box[10].dump() + "," + box[11].dump() + ",90&d=0.1,0.1,-1");
+    CHECK(picked.contains("hit"));
+    CHECK(viewer.end(SIGINT) == 0);
+    CHECK(tree(small.city) == before);
+
+    // A generation stays as it is while another is published and garbage is collected.
+    Viewer pinned({small.city});
+    const auto first = pinned.get_json("/api/city");
+    run_json({"build", small.city, small.drive, "--trajectory", small.trajectory, "--classes", "synthetic",
+              "--tile-size", "16"});
+    run_json({"gc", small.city});
+    for (std::size_t i = 0; i < first["roots"].size(); ++i)
+        CHECK(status_of(pinned.get(cube_target(first, i))) == 200);
+    CHECK(pinned.get_json("/api/progress")["missing"].empty());
+    CHECK(pinned.get_json("/api/city") == first);
+    CHECK(pinned.end(SIGTERM) == 0);
+
+    // Other tiles, the same levels.
+    Viewer next({small.city});
+    const auto second = next.get_json("/api/city");
+    CHECK(second["generation"] != first["generation"]);
+    CHECK(second["levels_key"] == first["levels_key"]);
+    CHECK(second["roots"] == first["roots"]);
+
+    // The largest payload is of the first generation, which has larger tiles. It is named when it is damaged.
+    small.damage();
+    Viewer damaged({small.city, "--generation", first["generation"].dump()});
+    for (std::size_t i = 0; i < first["roots"].size(); ++i)
+        CHECK(status_of(damaged.get(cube_target(first, i))) == 200);
+    const auto missing = damaged.get_json("/api/progress")["missing"];
+    REQUIRE(missing.size() == 1);
+    CHECK(missing[0]["reason"].get<std::string>().find("tile") != std::string::npos);
+}
+
+TEST_CASE("view says what is wrong with its arguments") {
+    const TempDir dir;
+    CHECK(test::citysplat({"view", dir / "nothing"}).exit_code == 78);
+    CHECK(test::citysplat({"view", dir / "nothing", "--port", "80"}).exit_code == 2);
+    CHECK(test::citysplat({"view", dir / "nothing", "--host", "0.0.0.0"}).exit_code == 2);
+}

@@ -1,0 +1,496 @@
+// The page: what the keys, the mouse and the panel do. Texts of the city are always set as text.
+
+import { add, axes, direction, length, scale, sub } from './math.js';
+import { TileMap, tileFrom } from './map.js';
+import { COLOURINGS, Renderer } from './renderer.js';
+import { Scene } from './scene.js';
+
+/** @typedef {import('./math.js').Vec3} Vec3 */
+
+/** @template {HTMLElement} T @param {string} id @param {new () => T} kind @returns {T} */
+function element(id, kind) {
+  const found = document.getElementById(id);
+  if (!(found instanceof kind)) throw new Error(`#${id} is not in the page`);
+  return found;
+}
+const say = (/** @type {string} */ id, /** @type {string} */ text) => { element(id, HTMLElement).textContent = text; };
+const degrees = Math.PI / 180;
+const count = (/** @type {number} */ n) => n.toLocaleString('en').replaceAll(',', '\u2009');
+
+// The token comes in the fragment of the address, which is never sent, and does not stay there: an address that is
+// copied lets nobody in. Reloading the tab keeps it.
+const fragment = new URLSearchParams(location.hash.slice(1));
+const token = fragment.get('t') ?? sessionStorage.getItem('token') ?? '';
+sessionStorage.setItem('token', token);
+
+/** @param {string} path */
+async function ask(path) {
+  let response;
+  try {
+    response = await fetch(path, { headers: { 'X-Citysplat-Token': token } });
+  } catch {
+    throw new Error('The server does not answer. Is citysplat view still running?');
+  }
+  if (!response.ok) throw new Error((await response.text()).trim());
+  return response;
+}
+
+async function start() {
+  const canvas = element('view', HTMLCanvasElement);
+  const renderer = new Renderer(canvas);
+  say('message', 'Asking for the city …');
+  const city = await (await ask('/api/city')).json();
+  const path = (await (await ask('/api/path')).json()).poses;
+  const tiles = city.tiles.map(tileFrom);
+  const map = new TileMap(element('map', HTMLCanvasElement), tiles);
+  map.path = path;
+
+  const scene = new Scene(city, async (id) =>
+    (await ask(`/api/cube/${city.levels_key}/${id.join('/')}`)).arrayBuffer(), renderer);
+  renderer.setClasses(city.classes, city.unlisted.rgb);
+  renderer.heights = city.heights_m;
+
+  const box = tiles.reduce((/** @type {number[]} */ b, /** @type {import('./map.js').Tile} */ t) => [
+    Math.min(b[0], t.box[0]), Math.min(b[1], t.box[1]), Math.min(b[2], t.box[2]),
+    Math.max(b[3], t.box[3]), Math.max(b[4], t.box[4]), Math.max(b[5], t.box[5])],
+  [Infinity, Infinity, Infinity, -Infinity, -Infinity, -Infinity]);
+  /** @type {import('./math.js').Camera} */
+  const camera = { eye: [0, 0, 0], yaw: 0, pitch: 0, fov: 75 * degrees };
+  /** @type {Vec3} */ let pivot = [(box[0] + box[3]) / 2, (box[1] + box[4]) / 2, (box[2] + box[5]) / 2];
+  const state = {
+    mode: 'fly', along: 0, measuring: false, automatic: true, needed: true, lost: false,
+    discs: 0, limited: false, largest: 0, settled: false, frames: 0,
+    /** @type {Vec3[]} */ ends: [], /** @type {any} */ picked: null, distance: 0,
+  };
+
+  // ---------------------------------------------------------------- what is shown beside the picture
+
+  document.title = `${city.name} – citysplat`;
+  say('name', city.name);
+  say('facts', `Generation ${city.generation} of ${city.created} (${city.note}): ${count(city.splats)} splats in ` +
+    `${count(tiles.length)} tiles of ${city.tile_size_m} m, from ${count(city.points)} points. ` +
+    (city.crs ? `Coordinates: ${city.crs}.` : 'No coordinate system is known.'));
+
+  /** @param {{tile: string, index: number, reason: string}[]} missing */
+  function tellMissing(missing) {
+    for (const m of missing) tiles[m.index].problem = m.reason;
+    const line = element('missing', HTMLElement);
+    line.hidden = missing.length === 0;
+    line.textContent = missing.length === 0 ? '' :
+      `${missing.length} of ${tiles.length} tiles cannot be shown: ${missing.slice(0, 5).map((m) => m.tile).join(', ')}`;
+    map.draw(camera);
+  }
+  tellMissing(city.missing);
+
+  function tellTile() {
+    const tile = tiles[map.chosen];
+    if (!tile) return;
+    const inputs = tile.inputs.map((/** @type {number} */ i) => city.inputs[i].split('/').pop()).join(', ');
+    say('tile', tile.problem ? `Tile ${tile.name} cannot be shown: ${tile.problem}` :
+      `Tile ${tile.name}: ${count(tile.splats)} splats from ${count(tile.points)} points (${count(tile.removed)} left out ` +
+      `because they moved), made in generation ${tile.builtIn}, from ${inputs || 'unknown inputs'}.`);
+  }
+
+  function tellLegend() {
+    const legend = element('legend', HTMLElement);
+    legend.replaceChildren();
+    const add_ = (/** @type {string} */ colour, /** @type {string} */ text) => {
+      const swatch = document.createElement('canvas');
+      swatch.width = swatch.height = 16;
+      const g = swatch.getContext('2d');
+      if (g) { g.fillStyle = colour; g.fillRect(0, 0, 16, 16); }
+      const words = document.createElement('span');
+      words.textContent = text;
+      legend.append(swatch, words);
+    };
+    const [low, high] = renderer.heights;
+    const stops = ['#352a6b', '#2f5c8f', '#25848e', '#3dab79', '#9bcb4a', '#fbe33a'];
+    switch (COLOURINGS[renderer.colouring]) {
+      case 'class':
+        for (const c of city.classes) add_(c.rgb, c.name);
+        add_(city.unlisted.rgb, city.classes.length ? 'any other' : 'unlabelled');
+        break;
+      case 'height':
+        stops.forEach((rgb, i) => add_(rgb, `${(low + (high - low) * i / 5).toFixed(1)} m`));
+        break;
+      case 'intensity':
+        for (const share of [0, 0.25, 0.5, 0.75, 1]) { const v = Math.round(255 * Math.sqrt(share)); add_(`rgb(${v} ${v} ${v})`, `${Math.round(65535 * share)}`); }
+        break;
+      default:
+        add_('rgb(255 128 128)', 'faces east'); add_('rgb(0 128 128)', 'faces west'); add_('rgb(128 255 128)', 'faces north');
+        add_('rgb(128 0 128)', 'faces south'); add_('rgb(128 128 255)', 'faces up');
+    }
+  }
+
+  function tellPlace() {
+    const [x, y, z] = camera.eye, distance = Math.max(1, length(sub(pivot, camera.eye)));
+    say('where', `${x.toFixed(2)}  ${y.toFixed(2)}  ${z.toFixed(2)} m, looking ${(Math.round(90 - camera.yaw / degrees) % 360 + 360) % 360}° ` +
+      `(${(camera.pitch / degrees).toFixed(0)}°)`);
+    const pixels = canvas.clientWidth / 2 / Math.tan(camera.fov / 2) / distance;
+    const wish = 120 / pixels, power = 10 ** Math.floor(Math.log10(wish));
+    const metres = [5, 2, 1].map((k) => k * power).find((m) => m <= wish) ?? power;
+    element('scale', HTMLElement).style.width = `${metres * pixels}px`;
+    say('scale-text', `${metres} m at a distance of ${distance.toFixed(0)} m`);
+  }
+
+  // ---------------------------------------------------------------- the address remembers the view
+
+  let remembering = 0;
+  function remember() {
+    clearTimeout(remembering);
+    remembering = setTimeout(writeAddress, 150);
+  }
+  function writeAddress() {
+    const pose = [...camera.eye.map((v) => v.toFixed(3)), ...[camera.yaw, camera.pitch, camera.fov].map((v) => (v / degrees).toFixed(3))];
+    const view = new URLSearchParams({
+      v: pose.join('_'), c: COLOURINGS[renderer.colouring], m: state.mode, b: renderer.edges ? '1' : '0',
+      e: String(scene.errorPixels), p: pivot.map((v) => v.toFixed(3)).join('_'), g: String(city.generation), s: state.along.toFixed(5) });
+    history.replaceState(null, '', `#${view}`);
+  }
+  /** @param {string | null} text @param {number} n */
+  function numbers(text, n) {
+    const v = (text ?? '').split('_').map(Number);
+    return v.length === n && v.every(Number.isFinite) && text ? v : null;
+  }
+  /** @param {URLSearchParams} from */
+  function readAddress(from) {
+    const v = numbers(from.get('v'), 6), p = numbers(from.get('p'), 3), error = Number(from.get('e') ?? 6);
+    if (v) {
+      camera.eye = [v[0], v[1], v[2]];
+      [camera.yaw, camera.pitch] = [v[3] * degrees, Math.max(-90, Math.min(90, v[4])) * degrees];
+      camera.fov = Math.max(5, Math.min(120, v[5])) * degrees;
+    } else overview();
+    if (p) pivot = [p[0], p[1], p[2]];
+    state.along = Math.max(0, Math.min(1, Number(from.get('s') ?? 0) || 0));
+    element('along', HTMLInputElement).value = String(state.along);
+    setColouring(Math.max(0, COLOURINGS.indexOf(from.get('c') ?? 'class')));
+    setMode(from.get('m') === 'orbit' ? 'orbit' : 'fly');
+    setEdges(from.get('b') !== '0');
+    setError(Number.isFinite(error) ? error : 6);
+    const wanted = from.get('g');
+    if (wanted && wanted !== String(city.generation))
+      say('message', `The address is of generation ${wanted}; this is generation ${city.generation}.`);
+  }
+
+  // ---------------------------------------------------------------- moving
+
+  function moved() {
+    scene.moved();
+    state.needed = true;
+    remember();
+  }
+  function overview() {
+    const size = Math.max(box[3] - box[0], box[4] - box[1], 20);
+    pivot = [(box[0] + box[3]) / 2, (box[1] + box[4]) / 2, (box[2] + box[5]) / 2];
+    camera.yaw = 90 * degrees;
+    camera.pitch = -55 * degrees;
+    camera.eye = sub(pivot, scale(axes(camera).forward, 0.95 * size));
+    moved();
+  }
+  /** @param {number} dYaw @param {number} dPitch */
+  function turn(dYaw, dPitch) {
+    const distance = length(sub(pivot, camera.eye));
+    camera.yaw += dYaw;
+    camera.pitch = Math.max(-89.9 * degrees, Math.min(89.9 * degrees, camera.pitch + dPitch));
+    if (state.mode === 'orbit') camera.eye = sub(pivot, scale(axes(camera).forward, distance));
+    moved();
+  }
+  /** @param {number} forward @param {number} left @param {number} up metres */
+  function go(forward, left, up) {
+    const a = axes(camera);
+    const by = add(add(scale(a.forward, forward), scale(a.left, left)), [0, 0, up]);
+    camera.eye = add(camera.eye, by);
+    if (state.mode === 'orbit' && (left || up)) pivot = add(pivot, add(scale(a.left, left), [0, 0, up]));
+    moved();
+  }
+  /** @param {number} share of the way */
+  function walkTo(share) {
+    if (path.length === 0) return;
+    state.along = Math.max(0, Math.min(1, share));
+    element('along', HTMLInputElement).value = String(state.along);
+    const at = state.along * (path.length - 1), i = Math.min(Math.floor(at), path.length - 2), t = at - i;
+    const a = path[Math.max(0, i)], b = path[Math.max(0, i) + 1] ?? a;
+    camera.eye = [a[1] + (b[1] - a[1]) * t, a[2] + (b[2] - a[2]) * t, a[3] + (b[3] - a[3]) * t];
+    camera.yaw = a[4];
+    camera.pitch = 0;
+    pivot = add(camera.eye, scale(axes(camera).forward, 15));
+    setMode('fly');
+    moved();
+  }
+  /** @param {number} index */
+  function goToTile(index) {
+    const tile = tiles[index];
+    if (!tile) return;
+    pivot = [(tile.box[0] + tile.box[3]) / 2, (tile.box[1] + tile.box[4]) / 2, (tile.box[2] + tile.box[5]) / 2];
+    camera.eye = sub(pivot, scale(axes({ ...camera, pitch: -45 * degrees }).forward, 1.2 * Math.max(tile.box[3] - tile.box[0], 20)));
+    camera.pitch = -45 * degrees;
+    moved();
+  }
+
+  // ---------------------------------------------------------------- choices
+
+  /** @param {number} index */
+  function setColouring(index) {
+    renderer.colouring = index;
+    element('colouring', HTMLSelectElement).value = COLOURINGS[index];
+    tellLegend();
+    state.needed = true;
+    remember();
+  }
+  /** @param {string} mode */
+  function setMode(mode) { state.mode = mode; element('mode', HTMLSelectElement).value = mode; remember(); }
+  /** @param {boolean} on */
+  function setEdges(on) { renderer.edges = on; element('edges', HTMLInputElement).checked = on; state.needed = true; remember(); }
+  /** @param {number} pixels */
+  function setError(pixels) {
+    scene.errorPixels = Math.max(1, Math.min(64, pixels || 6));
+    element('error', HTMLInputElement).value = String(scene.errorPixels);
+    moved();
+  }
+  /** @param {boolean} on */
+  function setMeasuring(on) {
+    state.measuring = on;
+    state.ends = [];
+    element('measure', HTMLButtonElement).setAttribute('aria-pressed', String(on));
+    say('distance', on ? 'Pick the first point.' : '');
+  }
+
+  // ---------------------------------------------------------------- picking
+
+  /** @param {number} px @param {number} py pixels of the element */
+  async function pick(px, py) {
+    const size = { width: canvas.clientWidth, height: canvas.clientHeight };
+    const d = direction(camera, size, px, py);
+    try {
+      const picked = await (await ask(`/api/pick?o=${camera.eye.join(',')}&d=${d.join(',')}`)).json();
+      state.picked = picked;
+      tellPicked(picked);
+      if (picked.missing.length) tellMissing((await (await ask('/api/progress')).json()).missing);
+    } catch (e) { say('message', e instanceof Error ? e.message : String(e)); }
+  }
+  /** @param {any} picked */
+  function tellPicked(picked) {
+    const list = element('picked', HTMLElement);
+    list.replaceChildren();
+    const row = (/** @type {string} */ name, /** @type {string} */ value) => {
+      const dt = document.createElement('dt'), dd = document.createElement('dd');
+      dt.textContent = name;
+      dd.textContent = value;
+      list.append(dt, dd);
+    };
+    if (!picked.hit) { row('here', 'nothing within 2 km'); return; }
+    pivot = picked.position;
+    row('position', picked.position.map((/** @type {number} */ v) => v.toFixed(3)).join('  '));
+    row('distance', `${picked.range_m.toFixed(3)} m`);
+    row('class', `${picked.class} (${picked.label})`);
+    row('intensity', String(picked.intensity));
+    row('normal', picked.normal.map((/** @type {number} */ v) => v.toFixed(3)).join('  '));
+    const s = picked.splat;
+    if (s) {
+      row('radius', `${(100 * s.radius_m).toFixed(1)} cm, from ${s.points}${s.points === 255 ? ' or more' : ''} points`);
+      row('seen from', s.acquired_range_m === null ? 'unknown' : `${s.acquired_range_m} m`);
+      row('tile', `${s.tile}, splat ${s.index}`);
+      row('made in', `generation ${s.built_in}; shown: ${picked.generation}`);
+      row('inputs', s.inputs.map((/** @type {string} */ i) => i.split('/').pop()).join(', '));
+    }
+    row('id', picked.splat_id);
+    if (state.measuring) {
+      if (state.ends.length === 2) state.ends = [];
+      state.ends.push(picked.position);
+      if (state.ends.length === 1) say('distance', 'Pick the second point.');
+      else {
+        const d = sub(state.ends[1], state.ends[0]);
+        state.distance = length(d);
+        say('distance', `${state.distance.toFixed(3)} m apart; ${Math.hypot(d[0], d[1]).toFixed(3)} m across, ${d[2].toFixed(3)} m up`);
+      }
+    }
+    tellPlace();
+    remember();
+  }
+
+  function screenshot() {
+    drawFrame();
+    return new Promise((resolve) => canvas.toBlob((blob) => {
+      if (blob) {
+        const link = document.createElement('a');
+        link.href = URL.createObjectURL(blob);
+        link.download = `citysplat-generation-${city.generation}.png`;
+        link.click();
+        setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+      }
+      resolve(blob?.size ?? 0);
+    }));
+  }
+
+  // ---------------------------------------------------------------- keys and mouse
+
+  const held = new Set();
+  /** @type {Record<string, () => void>} */
+  const keys = {
+    1: () => setColouring(0), 2: () => setColouring(1), 3: () => setColouring(2), 4: () => setColouring(3),
+    f: () => setMode('fly'), o: () => setMode('orbit'), b: () => setEdges(!renderer.edges), h: overview, x: screenshot,
+    g: () => setMeasuring(!state.measuring), '[': () => walkTo(state.along - 0.01), ']': () => walkTo(state.along + 0.01),
+    m: () => element('map', HTMLCanvasElement).focus(),
+    Enter: () => pick(canvas.clientWidth / 2, canvas.clientHeight / 2),
+  };
+  const motions = new Set(['w', 'a', 's', 'd', 'q', 'e', 'ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown']);
+  addEventListener('keydown', (event) => {
+    const target = /** @type {HTMLElement} */ (event.target), typing = ['INPUT', 'SELECT'].includes(target.tagName);
+    if (typing || event.ctrlKey || event.metaKey || event.altKey || target.id === 'map') return;
+    if (event.key === 'Enter' && target.tagName === 'BUTTON') return;
+    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    if (motions.has(key)) { held.add(key); event.preventDefault(); } else keys[key]?.();
+  });
+  addEventListener('keyup', (event) => held.delete(event.key.length === 1 ? event.key.toLowerCase() : event.key));
+  addEventListener('blur', () => held.clear());
+  /** @param {number} seconds */
+  function moveByKeys(seconds) {
+    if (held.size === 0) return;
+    const on = (/** @type {string} */ plus, /** @type {string} */ minus) => (held.has(plus) ? 1 : 0) - (held.has(minus) ? 1 : 0);
+    // As fast as the city is far away: slow in the street, fast above it.
+    const step = seconds * Math.max(4, 0.6 * (camera.eye[2] - renderer.heights[1]));
+    go(step * on('w', 's'), step * on('a', 'd'), step * on('e', 'q'));
+    turn(seconds * 1.2 * on('ArrowLeft', 'ArrowRight'), seconds * 0.9 * on('ArrowUp', 'ArrowDown'));
+  }
+  /** @type {{x: number, y: number, far: boolean} | null} */ let drag = null;
+  canvas.addEventListener('pointerdown', (event) => {
+    drag = { x: event.offsetX, y: event.offsetY, far: false };
+    canvas.setPointerCapture(event.pointerId);
+    canvas.focus();
+  });
+  canvas.addEventListener('pointermove', (event) => {
+    if (!drag || event.buttons === 0) return;
+    const dx = event.offsetX - drag.x, dy = event.offsetY - drag.y;
+    if (!drag.far && Math.hypot(dx, dy) < 4) return;
+    const angle = camera.fov / canvas.clientWidth, sign = state.mode === 'orbit' ? -1 : 1;
+    turn(sign * dx * angle, sign * dy * angle);
+    drag = { x: event.offsetX, y: event.offsetY, far: true };
+  });
+  canvas.addEventListener('pointerup', (event) => {
+    if (drag && !drag.far) pick(event.offsetX, event.offsetY);
+    drag = null;
+  });
+  canvas.addEventListener('wheel', (event) => {
+    event.preventDefault();
+    const reach = state.mode === 'orbit' ? length(sub(pivot, camera.eye)) : Math.max(5, camera.eye[2] - renderer.heights[0]);
+    go(-Math.sign(event.deltaY) * 0.1 * reach, 0, 0);
+  }, { passive: false });
+
+  element('colouring', HTMLSelectElement).onchange = (e) => setColouring(COLOURINGS.indexOf(/** @type {HTMLSelectElement} */ (e.target).value));
+  element('mode', HTMLSelectElement).onchange = (e) => setMode(/** @type {HTMLSelectElement} */ (e.target).value);
+  element('edges', HTMLInputElement).onchange = (e) => setEdges(/** @type {HTMLInputElement} */ (e.target).checked);
+  element('error', HTMLInputElement).onchange = (e) => setError(Number(/** @type {HTMLInputElement} */ (e.target).value));
+  element('along', HTMLInputElement).oninput = (e) => walkTo(Number(/** @type {HTMLInputElement} */ (e.target).value));
+  element('back', HTMLButtonElement).onclick = keys['['];
+  element('on', HTMLButtonElement).onclick = keys[']'];
+  element('home', HTMLButtonElement).onclick = overview;
+  element('shot', HTMLButtonElement).onclick = screenshot;
+  element('pick', HTMLButtonElement).onclick = keys.Enter;
+  element('measure', HTMLButtonElement).onclick = keys.g;
+  if (path.length > 0) for (const id of ['along', 'back', 'on']) document.getElementById(id)?.removeAttribute('disabled');
+
+  map.canvas.addEventListener('pointermove', (e) => { map.chosen = map.at(e.offsetX, e.offsetY); tellTile(); map.draw(camera); });
+  map.canvas.addEventListener('click', (e) => goToTile(map.at(e.offsetX, e.offsetY)));
+  map.canvas.addEventListener('keydown', (event) => {
+    const steps = /** @type {Record<string, [number, number]>} */ ({ ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] });
+    if (steps[event.key]) { map.step(...steps[event.key]); event.preventDefault(); } else if (event.key === 'Enter') goToTile(map.chosen);
+    tellTile();
+    map.draw(camera);
+  });
+
+  // ---------------------------------------------------------------- frames
+
+  canvas.addEventListener('webglcontextlost', (event) => {
+    event.preventDefault();
+    state.lost = true;
+    say('message', 'The GPU was taken away; waiting for it …');
+  });
+  canvas.addEventListener('webglcontextrestored', () => {
+    state.lost = false;
+    renderer.begin();
+    scene.forget();
+    say('message', '');
+    state.needed = true;
+  });
+  scene.onChange = () => {
+    state.needed = true;
+    if (scene.trouble) say('message', scene.trouble);
+    else if (!state.lost && scene.roots.every((r) => r.state === 'ready')) say('message', '');
+    if ([...scene.roots].some((r) => r.incomplete)) ask('/api/progress').then((r) => r.json()).then((p) => tellMissing(p.missing)).catch(() => {});
+  };
+
+  function drawFrame() {
+    const ratio = devicePixelRatio || 1;
+    const width = Math.max(1, Math.round(canvas.clientWidth * ratio)), height = Math.max(1, Math.round(canvas.clientHeight * ratio));
+    if (canvas.width !== width || canvas.height !== height) { canvas.width = width; canvas.height = height; }
+    const chosen = scene.select(camera, canvas);
+    state.discs = renderer.draw(camera, chosen.parts);
+    state.limited = chosen.limited;
+    state.largest = chosen.largest;
+    state.settled = chosen.settled;
+    state.frames++;
+  }
+
+  let before = performance.now();
+  /** @param {number} now */
+  function frame(now) {
+    const seconds = Math.min(0.1, (now - before) / 1000);
+    before = now;
+    moveByKeys(seconds);
+    if (state.needed && !state.lost) {
+      state.needed = false;
+      const begin = performance.now();
+      drawFrame();
+      if (held.size > 0 || drag) adapt(performance.now() - begin, seconds * 1000);
+      map.draw(camera);
+      tellPlace();
+      say('numbers', `${count(state.discs)} discs${state.limited ? ' (at the budget)' : ''}, ${count(scene.loaded)} cubes loaded, ` +
+        `${(scene.bytes / 2 ** 20).toFixed(1)} MiB on the GPU${state.settled ? '' : ', loading …'}`);
+    }
+    requestAnimationFrame(frame);
+  }
+  /** Fewer discs when frames are slow, more when they are quick. @param {number} busy @param {number} apart milliseconds */
+  function adapt(busy, apart) {
+    if (!state.automatic) return;
+    if (Math.max(busy, apart) > 60) scene.discBudget = Math.max(100_000, scene.discBudget * 0.85);
+    else if (apart < 25) scene.discBudget = Math.min(6_000_000, scene.discBudget * 1.05);
+  }
+
+  async function watchLevels() {
+    while (!scene.roots.every((r) => r.state === 'ready')) {
+      const p = await (await ask('/api/progress')).json();
+      if (p.done < p.total) say('message', `Making levels of detail: ${p.done} of ${p.total} columns of 64 m …`);
+      await new Promise((resolve) => setTimeout(resolve, 700));
+    }
+    if (!scene.trouble) say('message', '');
+  }
+
+  // After a failed request: asks now and then until the server is back.
+  setInterval(async () => {
+    if (!scene.trouble) return;
+    try {
+      await ask('/api/progress');
+      scene.trouble = null;
+      scene.retry();
+      say('message', '');
+      state.needed = true;
+    } catch { /* still away */ }
+  }, 2000);
+
+  new ResizeObserver(() => { state.needed = true; }).observe(canvas);
+  addEventListener('hashchange', () => readAddress(new URLSearchParams(location.hash.slice(1))));
+  readAddress(fragment);
+  if (tiles.length === 0) say('message', 'This generation has no splats.');
+  else say('message', 'Loading …');
+  writeAddress();  // without the token
+  watchLevels().catch((e) => say('message', e.message));
+  requestAnimationFrame(frame);
+
+  // For tests and the curious: what is shown now.
+  Object.assign(globalThis, { citysplat: { camera, city, map, pick, renderer, scene, screenshot, state, readAddress, drawFrame, walkTo } });
+}
+
+start().catch((e) => {
+  history.replaceState(null, '', location.pathname);
+  say('message', e instanceof Error ? e.message : String(e));
+});

@@ -1,0 +1,232 @@
+// Draws the chosen parts of cubes with WebGL2. Nothing is decoded here: the columns of a cube go into a texture of
+// 32-bit words as they came, and the vertex shader reads them.
+
+import { axes, boxDistance } from './math.js';
+import { DISC_FRAGMENT, DISC_VERTEX, PICTURE_FRAGMENT, PICTURE_VERTEX } from './shaders.js';
+
+/** @typedef {import('./math.js').Camera} Camera */
+/** @typedef {import('./math.js').Vec3} Vec3 */
+/** @typedef {import('./scene.js').Part} Part */
+/** @typedef {{texture: WebGLTexture, wide: number[], half: number[]}} Columns */
+
+const WIDTH = 1024;
+const FAR = 1500;
+export const COLOURINGS = ['class', 'height', 'intensity', 'normal'];
+
+export class Renderer {
+  /** @param {HTMLCanvasElement} canvas */
+  constructor(canvas) {
+    this.canvas = canvas;
+    const gl = canvas.getContext('webgl2', { antialias: false, depth: false, alpha: false });
+    if (!gl) throw new Error('This browser has no WebGL 2, which the viewer draws with.');
+    this.gl = gl;
+    this.edges = true;
+    this.colouring = 0;
+    /** @type {[number, number]} */ this.heights = [0, 1];
+    /** @type {{label: number, rgb: string}[]} */ this.classes = [];
+    this.unlisted = '#808080';
+    this.begin();
+  }
+
+  /** Everything that a lost context takes with it. */
+  begin() {
+    const gl = this.gl;
+    this.discs = program(gl, DISC_VERTEX, DISC_FRAGMENT);
+    this.picture = program(gl, PICTURE_VERTEX, PICTURE_FRAGMENT);
+    this.nothing = gl.createVertexArray();
+    this.colours = gl.createTexture();
+    this.target = null;
+    this.setClasses(this.classes, this.unlisted);
+  }
+
+  /** @param {{label: number, rgb: string}[]} classes @param {string} unlisted */
+  setClasses(classes, unlisted) {
+    this.classes = classes;
+    this.unlisted = unlisted;
+    const gl = this.gl, pixels = new Uint8Array(4 * 65536);
+    const put = (/** @type {number} */ label, /** @type {string} */ rgb) => {
+      const value = parseInt(rgb.slice(1), 16);
+      pixels.set([value >> 16 & 255, value >> 8 & 255, value & 255, 255], 4 * label);
+    };
+    for (let label = 0; label < 65536; label++) put(label, unlisted);
+    for (const c of classes) put(c.label, c.rgb);
+    gl.bindTexture(gl.TEXTURE_2D, this.colours);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA8, 256, 256, 0, gl.RGBA, gl.UNSIGNED_BYTE, pixels);
+    nearest(gl);
+  }
+
+  /**
+   * The layout of SplatTile: x, y, z, normal of 32 bits, radius, label, intensity of 16, each from a multiple of 64
+   * bytes on.
+   * @param {Uint32Array} columns @param {number} count @returns {Columns}
+   */
+  upload(columns, count) {
+    const gl = this.gl, wide = [], half = [];
+    let words = 0;
+    for (let i = 0; i < 4; i++, words += Math.ceil(count / 16) * 16) wide.push(words);
+    for (let i = 0; i < 3; i++, words += Math.ceil(count / 32) * 16) half.push(2 * words);
+    const texture = /** @type {WebGLTexture} */ (gl.createTexture());
+    const rows = Math.floor(columns.length / WIDTH), rest = columns.length % WIDTH;
+    gl.bindTexture(gl.TEXTURE_2D, texture);
+    gl.texStorage2D(gl.TEXTURE_2D, 1, gl.R32UI, WIDTH, rows + (rest ? 1 : 0));
+    if (rows) gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, WIDTH, rows, gl.RED_INTEGER, gl.UNSIGNED_INT, columns.subarray(0, rows * WIDTH));
+    if (rest) gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, rows, rest, 1, gl.RED_INTEGER, gl.UNSIGNED_INT, columns.subarray(rows * WIDTH));
+    nearest(gl);
+    return { texture, wide, half };
+  }
+
+  /** @param {unknown} columns */
+  drop(columns) { this.gl.deleteTexture(/** @type {Columns} */ (columns).texture); }
+
+  /** A picture of the canvas's size to draw into, with its depths. */
+  prepareTarget() {
+    const gl = this.gl, { width, height } = this.canvas;
+    if (this.target && this.target.width === width && this.target.height === height) return this.target;
+    if (this.target) {
+      gl.deleteTexture(this.target.colour);
+      gl.deleteTexture(this.target.depth);
+      gl.deleteFramebuffer(this.target.buffer);
+    }
+    const colour = gl.createTexture(), depth = gl.createTexture(), buffer = gl.createFramebuffer();
+    gl.bindTexture(gl.TEXTURE_2D, colour);
+    gl.texStorage2D(gl.TEXTURE_2D, 1, gl.RGBA8, width, height);
+    nearest(gl);
+    gl.bindTexture(gl.TEXTURE_2D, depth);
+    gl.texStorage2D(gl.TEXTURE_2D, 1, gl.DEPTH_COMPONENT24, width, height);
+    nearest(gl);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, buffer);
+    gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, colour, 0);
+    gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.DEPTH_ATTACHMENT, gl.TEXTURE_2D, depth, 0);
+    this.target = { width, height, colour, depth, buffer };
+    return this.target;
+  }
+
+  /** @param {Camera} camera @param {Part[]} parts Returns how many discs were drawn. */
+  draw(camera, parts) {
+    const gl = this.gl, target = this.prepareTarget();
+    const { forward, left, up } = axes(camera);
+    const tanX = Math.tan(camera.fov / 2), tanY = tanX * target.height / target.width;
+    const list = ranges(parts, camera.eye);
+    // The nearest thing decides how much precision depths have.
+    const near = Math.max(0.1, Math.min(...list.map((r) => r.distance), 1000) * 0.5), far = 40000;
+    const depthTerms = [(far + near) / (far - near), 2 * far * near / (far - near)];
+
+    gl.bindFramebuffer(gl.FRAMEBUFFER, target.buffer);
+    gl.viewport(0, 0, target.width, target.height);
+    gl.enable(gl.DEPTH_TEST);
+    gl.clearColor(0, 0, 0, 1);
+    gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
+    gl.bindVertexArray(this.nothing);
+    const { use, at } = this.discs;
+    gl.useProgram(use);
+    gl.uniformMatrix3fv(at.cameraFromWorld, false,
+      [-left[0], up[0], -forward[0], -left[1], up[1], -forward[1], -left[2], up[2], -forward[2]]);
+    gl.uniform4f(at.projection, 1 / tanX, 1 / tanY, depthTerms[0], -depthTerms[1]);
+    gl.uniform1f(at.leastRadius, 0.6 * 2 * tanX / target.width);
+    gl.uniform1f(at.farDistance, FAR);
+    gl.uniform2f(at.heights, this.heights[0] - camera.eye[2], this.heights[1] - camera.eye[2]);
+    gl.uniform1i(at.colouring, this.colouring);
+    gl.uniform1i(at.columns, 0);
+    gl.uniform1i(at.classColours, 1);
+    gl.activeTexture(gl.TEXTURE1);
+    gl.bindTexture(gl.TEXTURE_2D, this.colours);
+    gl.activeTexture(gl.TEXTURE0);
+    let drawn = 0;
+    /** @type {unknown} */ let bound = null;
+    for (const { cube, first, count } of list) {
+      const columns = /** @type {Columns} */ (cube.texture);
+      if (bound !== cube) {
+        bound = cube;
+        gl.bindTexture(gl.TEXTURE_2D, columns.texture);
+        gl.uniform4iv(at.wideColumns, columns.wide);
+        gl.uniform3iv(at.halfColumns, columns.half);
+        gl.uniform1f(at.unit, cube.unit);
+        gl.uniform3f(at.corner, cube.corner[0] - camera.eye[0], cube.corner[1] - camera.eye[1], cube.corner[2] - camera.eye[2]);
+      }
+      gl.drawArrays(gl.TRIANGLES, 3 * first, 3 * count);
+      drawn += count;
+    }
+    this.finish(target, { forward, left, up }, [tanX, tanY], depthTerms);
+    return drawn;
+  }
+
+  /**
+   * @param {NonNullable<Renderer['target']>} target @param {{forward: Vec3, left: Vec3, up: Vec3}} frame
+   * @param {number[]} tangents @param {number[]} depthTerms
+   */
+  finish(target, { forward, left, up }, tangents, depthTerms) {
+    const gl = this.gl, { use, at } = this.picture;
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+    gl.disable(gl.DEPTH_TEST);
+    gl.useProgram(use);
+    gl.uniform1i(at.picture, 0);
+    gl.uniform1i(at.depths, 1);
+    gl.uniform2f(at.size, target.width, target.height);
+    gl.uniform2fv(at.tangents, tangents);
+    gl.uniform2fv(at.depthTerms, depthTerms.map((v) => -v));
+    gl.uniform1i(at.edges, this.edges ? 1 : 0);
+    gl.uniformMatrix3fv(at.worldFromCamera, false,
+      [-left[0], -left[1], -left[2], up[0], up[1], up[2], -forward[0], -forward[1], -forward[2]]);
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_2D, target.colour);
+    gl.activeTexture(gl.TEXTURE1);
+    gl.bindTexture(gl.TEXTURE_2D, target.depth);
+    gl.drawArrays(gl.TRIANGLES, 0, 3);
+    gl.activeTexture(gl.TEXTURE1);
+    gl.bindTexture(gl.TEXTURE_2D, null);
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_2D, null);
+  }
+}
+
+/**
+ * Discs that follow each other in their cube, drawn at once; near cubes first, so that they hide the others.
+ * @param {Part[]} parts @param {Vec3} eye
+ */
+function ranges(parts, eye) {
+  /** @type {Map<import('./scene.js').Cube, import('./scene.js').Piece[]>} */ const cubes = new Map();
+  for (const part of parts) cubes.set(part.cube, [...(cubes.get(part.cube) ?? []), ...part.pieces]);
+  const list = [];
+  for (const [cube, pieces] of cubes) {
+    if (!cube.texture) continue;
+    pieces.sort((a, b) => a.first - b.first);
+    /** @type {{cube: typeof cube, first: number, count: number, distance: number} | null} */ let last = null;
+    for (const piece of pieces) {
+      const min = /** @type {Vec3} */ ([0, 1, 2].map((a) => cube.corner[a] + piece.min[a] - eye[a]));
+      const max = /** @type {Vec3} */ ([0, 1, 2].map((a) => cube.corner[a] + piece.max[a] - eye[a]));
+      const distance = boxDistance(min, max);
+      if (last && last.first + last.count === piece.first) {
+        last.count += piece.count;
+        last.distance = Math.min(last.distance, distance);
+      } else list.push(last = { cube, first: piece.first, count: piece.count, distance });
+    }
+  }
+  return list.sort((a, b) => a.distance - b.distance);
+}
+
+/** @param {WebGL2RenderingContext} gl */
+function nearest(gl) {
+  gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
+  gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
+}
+
+/** @param {WebGL2RenderingContext} gl @param {string} vertex @param {string} fragment */
+function program(gl, vertex, fragment) {
+  const use = /** @type {WebGLProgram} */ (gl.createProgram());
+  for (const [kind, text] of /** @type {[number, string][]} */ ([[gl.VERTEX_SHADER, vertex], [gl.FRAGMENT_SHADER, fragment]])) {
+    const shader = /** @type {WebGLShader} */ (gl.createShader(kind));
+    gl.shaderSource(shader, text);
+    gl.compileShader(shader);
+    if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS) && !gl.isContextLost())
+      throw new Error(`A program of the GPU does not compile: ${gl.getShaderInfoLog(shader)}`);
+    gl.attachShader(use, shader);
+  }
+  gl.linkProgram(use);
+  /** @type {Record<string, WebGLUniformLocation | null>} */ const at = {};
+  const uniforms = gl.getProgramParameter(use, gl.ACTIVE_UNIFORMS) ?? 0;
+  for (let i = 0; i < uniforms; i++) {
+    const name = gl.getActiveUniform(use, i)?.name ?? '';
+    at[name] = gl.getUniformLocation(use, name);
+  }
+  return { use, at };
+}
