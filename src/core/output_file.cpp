@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace citysplat {
@@ -33,15 +34,43 @@ fs::path destination(const fs::path& path) {
     throw BusyError(path.string() + " is being written by another process; try again when it has ended");
 }
 
-/// Creates the partial file, in place of one that nobody holds any more.
+/// Whether `path` is the name of the open file and of no other.
+bool is_name_of(const fs::path& path, const File& file) {
+    struct stat named {}, open {};
+    return ::lstat(path.c_str(), &named) == 0 && ::fstat(file.descriptor(), &open) == 0 &&
+           named.st_dev == open.st_dev && named.st_ino == open.st_ino;
+}
+
+/// Removes the partial file of a writer that has ended. Who holds the lock of a file may remove its name, but
+/// between the opening and the lock the writer may have ended well, and the name may be a third one's by now.
+void remove_remainder(const fs::path& partial, const fs::path& path) {
+    const File left(partial, File::Mode::read);
+    if (::flock(left.descriptor(), LOCK_EX | LOCK_NB) != 0) refuse_shared(path);
+    if (is_name_of(partial, left)) ::unlink(partial.c_str());
+}
+
+/// Creates the partial file, in place of one that nobody holds any more. A name that comes or goes between
+/// two calls belongs to another writer that made progress: we look again. What fails for another reason fails
+/// every time.
 FileWriter create(const fs::path& partial, const fs::path& path, OutputFile::Buffering buffering) {
-    for (int attempt = 0; fs::exists(fs::symlink_status(partial)); ++attempt) {
-        const File left(partial, File::Mode::read);
-        if (attempt == 3 || ::flock(left.descriptor(), LOCK_EX | LOCK_NB) != 0) refuse_shared(path);
-        ::unlink(partial.c_str());
+    constexpr int kAttempts = 100;
+    for (int attempt = 1;; ++attempt) {
+        try {
+            if (fs::exists(fs::symlink_status(partial))) remove_remainder(partial, path);
+            if (buffering == OutputFile::Buffering::none)
+                return FileWriter(partial, File::Mode::create_new, 0);
+            return FileWriter(partial, File::Mode::create_new);
+        } catch (const IoError&) {
+            if (attempt == kAttempts) throw;
+        }
     }
-    if (buffering == OutputFile::Buffering::none) return FileWriter(partial, File::Mode::create_new, 0);
-    return FileWriter(partial, File::Mode::create_new);
+}
+
+/// Whether the file has lost its name: between its creation and its lock another writer may have taken it for
+/// a remainder.
+bool is_removed(const File& file) {
+    struct stat status {};
+    return ::fstat(file.descriptor(), &status) == 0 && status.st_nlink == 0;
 }
 
 }  // namespace
@@ -58,7 +87,8 @@ OutputFile::OutputFile(const fs::path& path, Buffering buffering)
       writer_(create(partial_, path_, buffering)),
       lock_(writer_.file().duplicate()) {
     // Some network file systems have no such locks; they only lose the notice of two writers.
-    if (::flock(lock_.descriptor(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) refuse_shared(path_);
+    const bool shared = ::flock(lock_.descriptor(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (shared || is_removed(lock_)) refuse_shared(path_);
 }
 
 OutputFile::~OutputFile() {
