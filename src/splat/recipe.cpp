@@ -15,18 +15,18 @@ namespace {
 using nlohmann::json;
 
 /// From Recipe::text(), without the classes.
-Recipe recipe_from(const std::string& text, const tiling::CityPaths& paths) {
+Recipe recipe_from(const std::string& text, const std::string& where) {
     try {
         const json before = json::parse(text);
         Recipe recipe;
         SplatParams& params = recipe.params;
         params = SplatParams::of(method_from(before.value("method", "adaptive")).value_or(Method::adaptive));
         params.resample = before.value("resample", true);
-        change_params(params, before.value("changes", ""), paths.catalog().string());
+        change_params(params, before.value("changes", ""), where);
         recipe.carve = before.value("carve", false);  // version 0.1 did not, and did not say so
         return recipe;
     } catch (const json::exception&) {
-        throw CorruptionError(paths.catalog().string() + ": the parameters of the city are damaged");
+        throw CorruptionError(where + ": the parameters of the city are damaged");
     }
 }
 
@@ -58,14 +58,18 @@ std::string Recipe::text() const {
     return object.dump();
 }
 
+Recipe recipe_of(const tiling::GenerationRow& generation, const std::string& where) {
+    Recipe recipe = recipe_from(generation.parameters, where);
+    if (!generation.classes.empty()) recipe.classes = ClassMap::parse(generation.classes, where);
+    return recipe;
+}
+
 std::optional<Recipe> remembered_recipe(const std::filesystem::path& city) {
     const tiling::CityPaths paths(city);
     if (!paths.is_city()) return std::nullopt;
     const auto latest = tiling::Catalog::open_to_read(paths.catalog()).latest();
     if (!latest) return std::nullopt;
-    Recipe recipe = recipe_from(latest->parameters, paths);
-    if (!latest->classes.empty()) recipe.classes = ClassMap::parse(latest->classes, city.string());
-    return recipe;
+    return recipe_of(*latest, paths.catalog().string());
 }
 
 Recipe recipe_for(const std::filesystem::path& city, const RecipeChanges& changes) {

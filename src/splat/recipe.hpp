@@ -7,6 +7,10 @@
 #include <optional>
 #include <string>
 
+namespace citysplat::tiling {
+struct GenerationRow;
+}
+
 namespace citysplat::splat {
 
 /// What determines the splats of a city, besides its points. A city remembers it, so that a nightly build
@@ -28,6 +32,9 @@ struct RecipeChanges {
     std::optional<bool> resample;
     std::optional<bool> carve;
 };
+
+/// What this generation was made by, or is to be. `where` is for messages.
+Recipe recipe_of(const tiling::GenerationRow& generation, const std::string& where);
 
 /// What the latest generation of a city was made by; nothing for a directory without one.
 std::optional<Recipe> remembered_recipe(const std::filesystem::path& city);

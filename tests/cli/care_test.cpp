@@ -15,14 +15,50 @@ TEST_CASE("shards of a build, published, are the city that one build makes") {
         command.insert(command.end(), {"--shard", part});
         return test::run_json(command);
     };
-    shard("1/2");
-    const Outcome early = test::citysplat({"publish", city});
-    CHECK(early.exit_code == 75);
-    CHECK_THAT(early.err, Catch::Contains("2"));
-    shard("2/2");
+    CHECK(shard("1/2")["tiles_left"] == 0);
+    CHECK(shard("2/2")["tiles_built"] == 0);
     CHECK(test::run_json({"publish", city}, {"digest"})["digest"] == d.built["digest"]);
     CHECK(test::run_json({"verify", city, "--deep"})["corrupt"].empty());
     CHECK(test::run_json(build)["tiles_built"] == 0);
+    CHECK_THAT(test::citysplat({"build", city, "--shard", "auto"}).err, Catch::Contains("job array"));
+}
+
+TEST_CASE("plan, work and publish are the build of one process") {
+    const SmallCity d;
+    const std::string city = d.dir / "planned";
+    auto plan = d.build_command();
+    plan[0] = "plan";
+    plan[1] = city;
+    CHECK(test::citysplat({"work", city}).exit_code == 78);
+    plan.insert(plan.end(), {"--price", "0.05"});
+    const json planned = test::run_json(plan, {"plan", "tiles_planned", "core_seconds", "workers", "cost"});
+    CHECK(planned["tiles_planned"] > 0);
+    CHECK(test::run_json(plan)["plan"] == planned["plan"]);
+    CHECK(test::citysplat({"publish", city}).exit_code == 75);
+    CHECK(test::citysplat({"work", city, "--for", "0.000001s"}).exit_code == 75);
+    CHECK(test::citysplat({"work", city, "--for", "soon"}).exit_code == 2);
+    const json before = test::run_json({"status", city, "--plan"}, {"tiles_done", "eta_s", "tiles_failed"});
+    CHECK(before["tiles_done"] == 0);
+    CHECK(test::run_json({"work", city})["tiles_left"] == 0);
+    CHECK(test::run_json({"status", city, "--plan"})["tiles_done"] == planned["tiles_planned"]);
+    const json published = test::run_json({"publish", city}, {"digest", "published"});
+    CHECK(published["digest"] == d.built["digest"]);
+    CHECK(published["published"] == true);
+    // A night without news.
+    CHECK(test::run_json({"plan", city})["plan"].is_null());
+    CHECK(test::run_json({"work", city})["plan"].is_null());
+    CHECK(test::run_json({"publish", city})["published"] == false);
+    CHECK(test::run_json({"status", city})["generation"] == 1);
+    CHECK(test::run_json({"plan", city, "--discard"})["discarded"].is_null());
+}
+
+TEST_CASE("a directory is tried for what several processes need") {
+    const SmallCity d;
+    const json report =
+        test::run_json({"selftest", "--filesystem", d.city}, {"safe", "checks", "filesystem"});
+    CHECK(report["safe"] == true);
+    CHECK(report["checks"].size() == 6);
+    CHECK(test::run_json({"verify", d.city, "--deep"})["corrupt"].empty());
 }
 
 TEST_CASE("a city is packed into a file and comes out of it the same") {

@@ -56,7 +56,7 @@ struct ForeignCity : SmallCity {
     ForeignCity() {
         foreign.put(dir / "thesis.txt");
         foreign.put(dir / ".hidden");
-        for (const char* directory : {"", "objects", "objects/ab", "objects/00", "tmp", "shards", "damaged"})
+        for (const char* directory : {"", "objects", "objects/ab", "objects/00", "tmp", "plans", "damaged"})
             foreign.plant(fs::path(city) / directory);
     }
 
@@ -89,12 +89,17 @@ TEST_CASE("building, publishing and looking after a city leaves the files of oth
     c.build("8", {"--dry-run"}, 0);
     c.build("16", {"--params", c.dir / "nowhere.toml"}, 74);
     c.build("16", {c.dir / "nowhere.las"}, 74);
-    c.build("32", {"--shard", "1/2"}, 0);
+    auto plan = c.build_command();
+    plan.front() = "plan";
+    plan.back() = "32";
+    c.run(plan, 0);
     c.run({"publish", c.city}, 75);
-    c.build("8", {"--shard", "2/2"}, 0);  // another plan: the share before is of no use
+    c.run({"work", c.city}, 0);
+    c.build("8", {"--shard", "2/2"}, 0);  // another plan
     c.build("8", {"--shard", "1/2"}, 0);
     c.run({"publish", c.city}, 0);
-    c.run({"publish", c.city}, 78);
+    c.run({"publish", c.city}, 0);
+    c.run({"plan", c.city, "--discard"}, 0);
     c.run({"status", c.city, "--history"}, 0);
     c.run({"verify", c.city}, 0);
     c.run({"verify", c.city, "--deep"}, 0);

@@ -3,7 +3,6 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "power/some_bank.hpp"
-#include "tiling/build/shards.hpp"
 #include "tiling/care/city_care.hpp"
 #include "tiling/care/pack.hpp"
 #include "tiling/store/city_reader.hpp"
@@ -71,7 +70,7 @@ CityScenarios::CityScenarios() {
     make_bases();
     add_builds();
     add_repeated_builds();
-    add_shards();
+    add_plans();
     add_care();
     add_repairs();
     add_packs();
@@ -84,7 +83,8 @@ const Scenario& CityScenarios::named(const std::string& name) const {
     throw std::out_of_range("no scenario " + name);
 }
 
-/// a: one generation. ab: two. old: three, of which the last has other tiles. shards: a, and all shards.
+/// a: one generation. ab: two. old: three, of which the last has other tiles. planned: a, and a plan for b.
+/// worked: all tiles of it, too.
 void CityScenarios::make_bases() {
     const auto options = [this](std::int64_t tile_size_m, bool both) {
         BuildOptions o = test::toy_options(both ? std::vector{file_a_, file_b_} : std::vector{file_a_});
@@ -102,10 +102,10 @@ void CityScenarios::make_bases() {
     test::build_toy(dir_ / "old", options(8, false));
     test::build_toy(dir_ / "old", options(8, true));
     test::build_toy(dir_ / "old", options(16, true));
-    copy("a", "shard");
-    build(dir_ / "shard", 1);
-    copy("shard", "shards");
-    build(dir_ / "shards", 2);
+    copy("a", "planned");
+    plan(dir_ / "planned");
+    copy("planned", "worked");
+    test::work_toy(dir_ / "worked");
     pack(dir_ / "a", dir_ / "a.pack");
     pack(dir_ / "ab", dir_ / "ab.pack");
     expect(published(dir_ / "ab") == Published{2, digest_ab_}, "the cities to begin with are wrong");
@@ -117,20 +117,25 @@ std::function<void(const fs::path&)> CityScenarios::copy_of(const std::string& b
     };
 }
 
-void CityScenarios::build(const fs::path& city, std::optional<std::uint32_t> shard) const {
+BuildOptions CityScenarios::both() const {
     BuildOptions options = test::toy_options({file_a_, file_b_});
     options.threads = 1;
-    if (shard) options.shard = Shard{*shard, 2};
-    const BuildReport report = test::build_toy(city, options);
-    expect(shard || digest_ab_ == Hash128{} || report.digest == digest_ab_,
+    return options;
+}
+
+void CityScenarios::build(const fs::path& city) const {
+    const BuildReport report = test::build_toy(city, both());
+    expect(digest_ab_ == Hash128{} || report.digest == digest_ab_,
            "the build has another digest than a clean one");
 }
+
+void CityScenarios::plan(const fs::path& city) const { test::plan_toy(city, both()); }
 
 void CityScenarios::add(Scenario scenario) {
     scenario.foreign_files = {"notes.txt"};
     if (scenario.promise.before)
         for (const char* path :
-             {"notes.txt", "objects/notes.txt", "objects/00/notes.txt", "shards/notes.txt", "tmp/notes.txt"})
+             {"notes.txt", "objects/notes.txt", "objects/00/notes.txt", "plans/notes.txt", "tmp/notes.txt"})
             scenario.foreign_files.push_back(scenario.city + "/" + path);
     if (!scenario.promise.next)
         scenario.promise.next = [this, city = scenario.city](const fs::path& root, bool) {
@@ -196,42 +201,41 @@ void CityScenarios::add_repeated_builds() {
                      }}});
 }
 
-void CityScenarios::add_shards() {
+void CityScenarios::add_plans() {
     const auto inputs = [this](const std::string& verb) {
         return std::vector<std::string>{verb, "ROOT/city", file_a_, file_b_};
     };
-    const auto publish = [this](const fs::path& city) {
-        expect(publish_shards(city).digest == digest_ab_, "shards have another digest than a clean build");
+    const auto work_and_publish = [](const fs::path& city, const Hash128& digest) {
+        test::work_toy(city, test::impatient());
+        expect(publish_plan(city).digest == digest, "workers made another digest than a clean build");
     };
     const Published a{1, digest_a_}, ab{2, digest_ab_};
-    add({.name = "shard 1 of 2",
-         .command = inputs("shard-1"),
+    const auto next = [this, work_and_publish](const fs::path& root, bool done) {
+        if (!done) plan(root / "city");
+        work_and_publish(root / "city", digest_ab_);
+    };
+    add({.name = "plan",
+         .command = inputs("plan"),
          .prepare = copy_of("a"),
-         .promise = {.before = a, .after = a, .next = [this, publish](const fs::path& root, bool done) {
-                         if (!done) build(root / "city", 1);
-                         build(root / "city", 2);
-                         publish(root / "city");
+         .promise = {.before = a, .after = a, .next = next}});
+    add({.name = "plan of a new city", .command = inputs("plan"), .promise = {.next = next}});
+    add({.name = "plan in place of another",
+         .command = inputs("plan"),
+         .prepare = copy_of("worked"),
+         .promise = {.before = a, .after = a, .next = next}});
+    add({.name = "work",
+         .command = {"work", "ROOT/city"},
+         .prepare = copy_of("planned"),
+         .promise = {.before = a, .after = a, .next = [this, work_and_publish](const fs::path& root, bool) {
+                         work_and_publish(root / "city", digest_ab_);
                      }}});
-    add({.name = "shard 2 of 2",
-         .command = inputs("shard-2"),
-         .prepare = copy_of("shard"),
-         .promise = {.before = a, .after = a, .next = [this, publish](const fs::path& root, bool done) {
-                         if (!done) build(root / "city", 2);
-                         publish(root / "city");
-                     }}});
-    add({.name = "shard 1 of 2 of a new city",
-         .command = inputs("shard-1"),
-         .promise = {.next = [this, publish](const fs::path& root, bool done) {
-             if (!done) build(root / "city", 1);
-             build(root / "city", 2);
-             publish(root / "city");
-         }}});
     add({.name = "publish",
          .is_repeatable = false,
          .command = {"publish", "ROOT/city"},
-         .prepare = copy_of("shards"),
-         .promise = {.before = a, .after = ab, .next = [this, publish](const fs::path& root, bool) {
-                         if (published(root / "city")->generation == 1) publish(root / "city");
+         .prepare = copy_of("worked"),
+         .promise = {.before = a, .after = ab, .next = [this](const fs::path& root, bool) {
+                         expect(publish_plan(root / "city").digest == digest_ab_,
+                                "workers made another digest than a clean build");
                          build(root / "city");
                      }}});
 }

@@ -3,11 +3,10 @@
 #include "core/hash.hpp"
 #include "power/scenario.hpp"
 #include "temp_dir.hpp"
+#include "tiling/build/build_options.hpp"
 
-#include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,14 +23,16 @@ class CityScenarios {
     void make_bases();
     void add_builds();
     void add_repeated_builds();
-    void add_shards();
+    void add_plans();
     void add_care();
     void add_repairs();
     void add_packs();
     void add_banks();
     void add(Scenario scenario);
     std::function<void(const std::filesystem::path&)> copy_of(const std::string& base) const;
-    void build(const std::filesystem::path& city, std::optional<std::uint32_t> shard = {}) const;
+    tiling::BuildOptions both() const;
+    void build(const std::filesystem::path& city) const;
+    void plan(const std::filesystem::path& city) const;
 
     test::TempDir dir_{test::memory_directory()};
     std::filesystem::path file_a_ = dir_ / "a.cloud", file_b_ = dir_ / "b.cloud", touched_ = dir_ / "c.cloud";

@@ -1,6 +1,5 @@
 #include "core/error.hpp"
 #include "power/some_bank.hpp"
-#include "tiling/build/shards.hpp"
 #include "tiling/care/city_care.hpp"
 #include "tiling/care/pack.hpp"
 #include "tiling/toy_city.hpp"
@@ -27,12 +26,12 @@ void run(const std::string& verb, const std::vector<std::string>& words) {
         tiling::BuildOptions options = options_of(inputs);
         options.gate = [](const std::string&) { return std::optional<std::string>("too thick"); };
         test::build_toy(words[0], options);
-    } else if (verb == "shard-1" || verb == "shard-2") {
-        tiling::BuildOptions options = options_of(inputs);
-        options.shard = tiling::Shard{verb == "shard-1" ? 1u : 2u, 2};
-        test::build_toy(words[0], options);
+    } else if (verb == "plan") {
+        test::plan_toy(words[0], options_of(inputs));
+    } else if (verb == "work") {
+        test::work_toy(words[0], test::impatient());
     } else if (verb == "publish") {
-        tiling::publish_shards(words[0]);
+        tiling::publish_plan(words[0]);
     } else if (verb == "gc") {
         tiling::collect_garbage(words[0], 1, false);
     } else if (verb == "set-aside") {

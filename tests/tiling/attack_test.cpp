@@ -1,5 +1,6 @@
 #include "core/error.hpp"
-#include "tiling/build/shards.hpp"
+#include "tiling/build/plan_folder.hpp"
+#include "tiling/build/publisher.hpp"
 #include "tiling/care/city_care.hpp"
 #include "tiling/care/pack.hpp"
 #include "tiling/catalog_mutations.hpp"
@@ -35,11 +36,10 @@ struct City : Drive {
     }
     CityPaths paths() const { return CityPaths(city); }
 
-    BuildReport build_shard(std::uint32_t k, std::uint32_t n, std::int64_t tile_m) const {
-        BuildOptions shard = options();
-        shard.tile_size_m = tile_m;
-        shard.shard = Shard{k, n};
-        return maker.build(city, shard);
+    WorkReport build_shard(std::uint32_t k, std::uint32_t n, std::int64_t tile_m) const {
+        BuildOptions shared = options();
+        shared.tile_size_m = tile_m;
+        return maker.work_as({k, n}, city, shared);
     }
     VerifyReport verify(bool deep) const {
         CancelToken cancel;
@@ -70,13 +70,13 @@ void flip_bit(const fs::path& path, std::uint64_t byte) {
 
 }  // namespace
 
-TEST_CASE("repair takes plans and shares for what they are, never for generations") {
+TEST_CASE("repair takes plans and receipts for what they are, never for generations") {
     for (const bool published : {false, true})
         for (std::uint32_t n = 1; n <= 6; ++n) {  // other objects, another order of the directory
             INFO((published ? "published, " : "not published, ") << n << " shards");
             const City c;
             for (std::uint32_t k = 1; k <= n; ++k) static_cast<void>(c.build_shard(k, n, 8));
-            if (published) CHECK(publish_shards(c.city).digest == c.second.digest);
+            if (published) CHECK(publish_plan(c.city).digest == c.second.digest);
             if (n % 2) fs::remove(c.paths().catalog());
             const RepairReport repaired = repair_city(c.city, CancelToken());
             CHECK(repaired.generations == (published ? 3 : 2));
@@ -96,7 +96,7 @@ TEST_CASE("a city that lost its catalog is not begun anew: every verb says that 
     const auto says_repair = Catch::Contains("repair");
     CHECK_THROWS_WITH(c.build(), says_repair);
     CHECK_THROWS_WITH(c.build_shard(1, 2, 8), says_repair);
-    CHECK_THROWS_WITH(publish_shards(c.city), says_repair);
+    CHECK_THROWS_WITH(publish_plan(c.city), says_repair);
     CHECK_THROWS_WITH(CityReader(c.city), says_repair);
     CHECK_THROWS_WITH(c.verify(true), says_repair);
     CHECK_THROWS_WITH(collect_garbage(c.city, 1, false), says_repair);
@@ -160,15 +160,26 @@ TEST_CASE("verify names a generation record that is missing or damaged") {
     }
 }
 
-TEST_CASE("a share in the place of another is not published, and the shard can be built again") {
+TEST_CASE("a receipt in the place of another is not published, and its tiles are made again") {
     const City c;
-    const auto share = [&](int k) { return c.paths().shards() / (std::to_string(k) + "-of-2"); };
-    for (std::uint32_t k = 1; k <= 2; ++k) static_cast<void>(c.build_shard(k, 2, 8));
-    fs::copy_file(share(1), share(2), fs::copy_options::overwrite_existing);
-    CHECK_THROWS_AS(publish_shards(c.city), Error);
+    static_cast<void>(c.build_shard(1, 2, 8));
+    const auto plan = name_of_open_plan(c.paths());
+    REQUIRE(plan);
+    std::vector<fs::path> receipts;
+    for (const auto& entry : fs::directory_iterator(c.paths().plans() / plan->hex() / "done"))
+        receipts.push_back(entry.path());
+    REQUIRE(!receipts.empty());
+    SECTION("of another plan") {
+        std::ofstream(receipts[0]) << Hash128{}.hex() << "\n" << Hash128{}.hex() << "\n";
+    }
+    SECTION("of nothing") { std::ofstream(receipts[0]) << "thesis\n"; }
+    SECTION("of an object of another kind") {
+        std::ofstream(receipts[0]) << plan->hex() << "\n" << plan->hex() << "\n";
+    }
+    CHECK_THROWS_AS(publish_plan(c.city), BusyError);
     CHECK(CityReader(c.city).generation().id == 2);
     static_cast<void>(c.build_shard(2, 2, 8));
-    CHECK(publish_shards(c.city).digest == c.second.digest);
+    CHECK(publish_plan(c.city).digest == c.second.digest);
     CHECK(c.verify(true).corrupt.empty());
 }
 
@@ -208,7 +219,7 @@ TEST_CASE("object directories that a copy has lost are made again") {
     SECTION("by repair") { repair_city(c.city, CancelToken()); }
     SECTION("by shards") {
         for (std::uint32_t k = 1; k <= 2; ++k) static_cast<void>(c.build_shard(k, 2, 8));
-        CHECK(publish_shards(c.city).digest == c.second.digest);
+        CHECK(publish_plan(c.city).digest == c.second.digest);
     }
     SECTION("by rollback") {
         roll_back(c.city, {});
@@ -226,7 +237,7 @@ TEST_CASE("while somebody builds, nobody else changes the city") {
         CHECK_THROWS_AS(collect_garbage(c.city, 1, false), BusyError);
         CHECK_THROWS_AS(roll_back(c.city, {}), BusyError);
         CHECK_THROWS_AS(repair_city(c.city, CancelToken()), BusyError);
-        CHECK_THROWS_AS(publish_shards(c.city), BusyError);
+        CHECK_THROWS_AS(publish_plan(c.city), BusyError);
         CHECK_THROWS_AS(c.build_shard(1, 2, 8), BusyError);
         CHECK_THROWS_AS(c.build(), BusyError);
         CHECK(c.verify(true).corrupt.empty());

@@ -84,6 +84,18 @@ BuildReport CityMaker::build(const fs::path& city, const BuildOptions& options,
     return build_city(city, *made, options, cancel, progress);
 }
 
+WorkReport CityMaker::work_as(const Shard& shard, const fs::path& city, const BuildOptions& options) const {
+    CancelToken cancel;
+    Progress progress;
+    join_or_plan(city, *processor(), options, cancel, progress);
+    WorkOptions work;
+    work.begin_with = shard;
+    work.threads = options.threads;
+    work.memory_bytes = options.memory_bytes;
+    return work_on_plan(
+        city, [this](const GenerationRow&) { return processor(); }, work, cancel, progress);
+}
+
 BuildOptions random_edit(Drive& d, std::uint64_t key) {
     const auto pick = [key](std::uint64_t c, std::uint64_t n) { return rng::bits(key, c) % n; };
     const auto some_file = [&] {

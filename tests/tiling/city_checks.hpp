@@ -2,6 +2,7 @@
 
 #include "temp_dir.hpp"
 #include "tiling/build/builder.hpp"
+#include "tiling/build/worker.hpp"
 #include "tiling/toy_cloud.hpp"
 
 #include <filesystem>
@@ -31,6 +32,9 @@ struct CityMaker {
     /// Builds with the means given, or with its own.
     tiling::BuildReport build(const std::filesystem::path& city, const tiling::BuildOptions& options,
                               const std::optional<tiling::Calibration>& means = {}) const;
+    /// What `build --shard` does: joins or makes the plan, and works on it.
+    tiling::WorkReport work_as(const tiling::Shard& shard, const std::filesystem::path& city,
+                               const tiling::BuildOptions& options) const;
 };
 
 CityMaker toy_maker();

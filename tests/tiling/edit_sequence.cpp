@@ -2,7 +2,8 @@
 
 #include "core/error.hpp"
 #include "core/math/rng_hd.hpp"
-#include "tiling/build/shards.hpp"
+#include "tiling/build/plan_folder.hpp"
+#include "tiling/build/publisher.hpp"
 #include "tiling/care/city_care.hpp"
 #include "tiling/store/city_reader.hpp"
 #include "tiling/toy_city.hpp"
@@ -90,39 +91,38 @@ class Sequence {
         if (!means_) means_ = built.calibration;
     }
 
-    void build_shard(BuildOptions options, std::uint32_t k, std::uint32_t n) const {
-        options.shard = Shard{k, n};
-        static_cast<void>(d_.maker.build(d_.city, options));
-    }
-
     void build_shards(const BuildOptions& options, std::uint32_t n) {
         ++report_.sharded;
-        const auto share = [&](std::uint32_t k) {
-            return CityPaths(d_.city).shards() / (std::to_string(k) + "-of-" + std::to_string(n));
-        };
         const std::uint32_t first = 1 + static_cast<std::uint32_t>(pick(22, n));
-        for (std::uint32_t i = 0; i < n; ++i) build_shard(options, 1 + (first + i) % n, n);
+        const auto work = [&] { static_cast<void>(d_.maker.work_as({first, n}, d_.city, options)); };
+        work();
+        std::vector<fs::path> receipts;
+        if (const auto plan = name_of_open_plan(CityPaths(d_.city)))
+            for (const auto& entry :
+                 fs::directory_iterator(CityPaths(d_.city).plans() / plan->hex() / "done"))
+                receipts.push_back(entry.path());
         switch (pick(23, 4)) {
-            case 0:  // a share is lost: publish waits for it
-                fs::remove(share(first));
-                CHECK_THROWS_AS(publish_shards(d_.city), BusyError);
-                build_shard(options, first, n);
+            case 0:  // a receipt is lost: publish waits for its tiles
+                if (receipts.empty()) break;
+                fs::remove(receipts[0]);
+                CHECK_THROWS_AS(publish_plan(d_.city), BusyError);
+                work();
                 ++report_.shares_lost;
                 break;
-            case 1:  // a share stands in the place of another: publish refuses, unless both made nothing
-                if (n == 1 || read_text_file(share(1)) == read_text_file(share(2))) break;
-                fs::copy_file(share(1), share(2), fs::copy_options::overwrite_existing);
-                CHECK_THROWS_AS(publish_shards(d_.city), Error);
-                build_shard(options, 2, n);
+            case 1:  // a receipt stands in the place of another
+                if (receipts.size() < 2) break;
+                fs::copy_file(receipts[0], receipts[1], fs::copy_options::overwrite_existing);
+                CHECK_THROWS_AS(publish_plan(d_.city), BusyError);
+                work();
                 ++report_.shares_repeated;
                 break;
-            case 2:  // a shard runs twice
-                build_shard(options, first, n);
+            case 2:  // somebody works though nothing is left
+                work();
                 break;
             default:
                 break;
         }
-        publish_shards(d_.city);
+        publish_plan(d_.city);
         if (!means_) means_ = CityReader(d_.city).generation().calibration;
     }
 

@@ -1,5 +1,5 @@
 #include "core/error.hpp"
-#include "tiling/build/shards.hpp"
+#include "tiling/build/publisher.hpp"
 #include "tiling/care/city_care.hpp"
 #include "tiling/toy_city.hpp"
 
@@ -137,19 +137,15 @@ TEST_CASE("findings go back with a generation and come back with a repaired cata
 TEST_CASE("shards are held back by the gate of publish, and kept") {
     const Streets s;
     const auto build_shards = [&](const Gate& gate) {
-        for (const std::uint32_t k : {1u, 2u}) {
-            BuildOptions options = s.both(gate);
-            options.shard = Shard{k, 2};
-            build_toy(s.city, options);
-        }
+        for (const std::uint32_t k : {1u, 2u}) shard_toy(s.city, s.both(gate), {k, 2});
     };
     build_shards({});
-    CHECK_THROWS_WITH(publish_shards(s.city, open()), Catch::Contains("nobody measured"));
+    CHECK_THROWS_WITH(publish_plan(s.city, {open()}), Catch::Contains("nobody measured"));
     build_shards(open());
     std::vector<std::string> asked;
-    CHECK_THROWS_AS(publish_shards(s.city, closed(&asked)), HeldBackError);
+    CHECK_THROWS_AS(publish_plan(s.city, {closed(&asked)}), HeldBackError);
     CHECK(asked.size() == 1);
     CHECK(latest_of(s.city).id == 1);
-    CHECK(publish_shards(s.city).digest == s.clean_digest());
+    CHECK(publish_plan(s.city).digest == s.clean_digest());
     CHECK(latest_of(s.city).findings == asked[0]);
 }

@@ -1,6 +1,6 @@
 #include "core/error.hpp"
 #include "core/math/rng_hd.hpp"
-#include "tiling/build/shards.hpp"
+#include "tiling/build/publisher.hpp"
 #include "tiling/care/city_care.hpp"
 #include "tiling/care/pack.hpp"
 #include "tiling/store/city_reader.hpp"
@@ -299,7 +299,7 @@ TEST_CASE("a city that lost its catalog is called so by everything, until it is 
     refuse([&] { collect_garbage(c.city, 1, false); });
     refuse([&] { collect_garbage(c.city, 1, true); });
     refuse([&] { roll_back(c.city, {}); });
-    refuse([&] { publish_shards(c.city); });
+    refuse([&] { publish_plan(c.city); });
     refuse([&] { pack_city(c.city, c.dir / "p", cancel, progress); });
     CHECK(repair_city(c.city, cancel).generations == 1);
     CHECK(CityReader(c.city).generation().digest == c.report.digest);

@@ -2,6 +2,8 @@
 
 #include "temp_dir.hpp"
 #include "tiling/build/builder.hpp"
+#include "tiling/build/publisher.hpp"
+#include "tiling/build/worker.hpp"
 #include "tiling/toy_cloud.hpp"
 #include "tiling/toy_processor.hpp"
 
@@ -31,6 +33,41 @@ inline tiling::BuildReport build_toy(const std::filesystem::path& city, const ti
     CancelToken cancel;
     Progress progress;
     return tiling::build_city(city, processor, options, cancel, progress);
+}
+
+inline tiling::PlanReport plan_toy(const std::filesystem::path& city, const tiling::BuildOptions& options) {
+    ToyProcessor processor;
+    CancelToken cancel;
+    Progress progress;
+    return tiling::plan_city(city, processor, options, cancel, progress);
+}
+
+/// For tests that leave claims behind: repeats at once what others seem to work on.
+inline tiling::WorkOptions impatient() {
+    tiling::WorkOptions options;
+    options.slow_after = std::chrono::milliseconds(0);
+    return options;
+}
+
+inline tiling::WorkReport work_toy(const std::filesystem::path& city,
+                                   const tiling::WorkOptions& options = {}) {
+    CancelToken cancel;
+    Progress progress;
+    return tiling::work_on_plan(
+        city, [](const tiling::GenerationRow&) { return std::make_unique<ToyProcessor>(); }, options, cancel,
+        progress);
+}
+
+/// What `build --shard` does.
+inline tiling::WorkReport shard_toy(const std::filesystem::path& city, const tiling::BuildOptions& options,
+                                    const tiling::Shard& shard) {
+    ToyProcessor processor;
+    CancelToken cancel;
+    Progress progress;
+    tiling::join_or_plan(city, processor, options, cancel, progress);
+    tiling::WorkOptions work;
+    work.begin_with = shard;
+    return work_toy(city, work);
 }
 
 }  // namespace citysplat::test

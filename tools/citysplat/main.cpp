@@ -80,6 +80,8 @@ int run(int argc, char** argv, cli::Context& context) {
     cli::add_gc(app, context);
     cli::add_rollback(app, context);
     cli::add_repair(app, context);
+    cli::add_plan(app, context);
+    cli::add_work(app, context);
     cli::add_publish(app, context);
     cli::add_pack(app, context);
     cli::add_unpack(app, context);

@@ -10,6 +10,8 @@ namespace citysplat::cli {
 
 class Context;
 
+void add_plan(CLI::App& app, Context& context);
+void add_work(CLI::App& app, Context& context);
 void add_publish(CLI::App& app, Context& context);
 void add_pack(CLI::App& app, Context& context);
 void add_unpack(CLI::App& app, Context& context);

@@ -6,6 +6,7 @@
 #include "tiling/points/partition.hpp"
 #include "tiling/store/catalog.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -26,7 +27,7 @@ struct BuildInput {
     std::string reading{};
 };
 
-/// Part `index` of `count` (from 1) of a build that several processes share.
+/// Number `index` of `count` processes (from 1) that share a build.
 struct Shard {
     std::uint32_t index = 1, count = 1;
 };
@@ -54,8 +55,8 @@ struct BuildOptions {
     bool refuse_small_memory = false;
     int threads = 1;
     bool dry_run = false;
-    bool keep_going = false;                        ///< finish the other tiles when one fails
-    std::optional<Shard> shard;                     ///< build a part, publish nothing
+    bool keep_going = false;                                     ///< finish the other tiles when one fails
+    std::optional<std::chrono::steady_clock::time_point> until;  ///< begin no tile after this
     std::optional<std::uint64_t> most_tile_points;  ///< split tiles above this, whatever the memory
     OpenPointFile open = io::ReadingOpener();
     LoadTrajectory load_trajectory = io::trajectory_by_reading;
@@ -89,7 +90,7 @@ struct TileFailure {
 
 struct BuildReport {
     std::int64_t generation = 0;
-    bool published = false;  ///< false: there was nothing to do, or it was a dry run or a shard
+    bool published = false;  ///< false: there was nothing to do, or it was a dry run
     PointCounts points;      ///< sums over the sources in the city
     std::string crs;         ///< of the city; empty when no input says
     std::uint64_t far_outliers = 0;
@@ -106,6 +107,7 @@ struct BuildReport {
     std::optional<std::string> held_back;   ///< what the gate said: all was built and nothing published
     std::vector<Explanation> explanations;  ///< of the built tiles, sorted
     std::vector<TileFailure> failures;
+    std::vector<TileKey> tiles_not_begun;  ///< because the time was up
     std::vector<std::string> warnings;
     double partition_s = 0, calibrate_s = 0, plan_s = 0, tiles_s = 0, publish_s = 0;
 

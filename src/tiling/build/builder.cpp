@@ -5,12 +5,15 @@
 #include "io/crs/crs.hpp"
 #include "tiling/build/build_inputs.hpp"
 #include "tiling/build/build_plan.hpp"
-#include "tiling/build/shards.hpp"
+#include "tiling/build/chunks.hpp"
+#include "tiling/build/plan_folder.hpp"
+#include "tiling/build/publisher.hpp"
 #include "tiling/build/tile_run.hpp"
 #include "tiling/carve/carved_points.hpp"
 #include "tiling/carve/free_space.hpp"
 #include "tiling/store/city_lock.hpp"
 #include "tiling/store/generation_record.hpp"
+#include "tiling/store/splat_payload.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -61,7 +64,7 @@ class Builder {
         take_directory();
         const CityLock lock = CityLock::builder(store_.paths(), "build");
         store_.create_layout();
-        store_.clear_temporary();
+        store_.clear_temporary(name_of_open_plan(store_.paths()) ? kLivingWorker : std::chrono::seconds{});
         open_catalog();
         prepare();
         if (options_.dry_run) return dry_run();
@@ -79,24 +82,29 @@ class Builder {
         return std::move(report_);
     }
 
-    BuildReport run_shard() {
+    PlanReport plan() {
         take_directory();
-        const CityLock lock = CityLock::shard(store_.paths());
-        const StagedPlan staged = stage();
-        const std::vector<PlannedTile> part = with_previous(part_of(staged.plan, *options_.shard));
-        catalog_.reset();
-        const auto begin = Clock::now();
-        const std::vector<ProductRow> tiles =
-            make_tiles(part, memo_of(part), [this](std::span<ProductRow>) { store_.flush(); });
-        report_.tiles_s = seconds_since(begin);
-        report_.tiles_total = tiles.size();
-        for (const ProductRow& tile : tiles) {
-            report_.splats += tile.splats;
-            report_.digest += tile.digest;
-            report_.removed += tile.removed;
+        const CityLock lock = CityLock::builder(store_.paths(), "plan");
+        store_.create_layout();
+        const auto before = read_open_plan(store_);
+        store_.clear_temporary(before ? kLivingWorker : std::chrono::seconds{});
+        open_catalog();
+        if (before) adopt(*before);
+        planning_ = true;
+        prepare();
+        PlanReport result;
+        if (plan_.planned.empty() && latest_ && !next_differs(plan_.reused)) {
+            refresh_generation(*catalog_, store_, *latest_, inputs_);
+            close_plan(store_.paths());
+            report_.generation = latest_->id;
+        } else {
+            PlanRecord record = make_record_of_plan();
+            const bool same = before && same_work(before->plan, record);
+            result.open = same ? std::move(*before) : open_plan(store_, std::move(record));
+            result.joined = same;
         }
-        if (report_.failures.empty()) leave_share(store_, staged, *options_.shard, tiles);
-        return std::move(report_);
+        result.build = std::move(report_);
+        return result;
     }
 
   private:
@@ -154,18 +162,8 @@ class Builder {
             report_.predicted_memory_bytes = std::max<std::uint64_t>(
                 report_.predicted_memory_bytes, processor_.estimated_bytes(tile.points_at_most));
         refuse_full_disk();
-        if (options_.refuse_small_memory) refuse_small_memory();
-    }
-
-    /// Only now, because the most crowded place is known when the inputs have been read. A sixth of a
-    /// prediction is room for the holes between several tiles; a large tile is made alone.
-    void refuse_small_memory() const {
-        if (plan_.planned.empty()) return;
-        const std::uint64_t least = report_.predicted_memory_bytes / 6 * 5 + TileRun::kBesideTiles;
-        if (least > options_.memory_bytes)
-            throw UsageError("--memory " + std::to_string(options_.memory_bytes >> 20) +
-                             "M is too little for this: the least is " + std::to_string((least >> 20) + 1) +
-                             "M, for the most crowded place; what was read is kept for the next build");
+        // Only now, because the most crowded place is known when the inputs have been read.
+        if (options_.refuse_small_memory) TileRun::refuse_small_memory(plan_.planned, processor_, options_);
     }
 
     void refuse_full_disk() const {
@@ -232,17 +230,15 @@ class Builder {
         }
         if (!options_.dry_run && points_->total_points() > 0 &&
             (first || options_.recalibrate || options_.measure_drift ||
-             (options_.gate && (options_.shard || !findings_are_of_these_points())))) {
+             (options_.gate && (planning_ || !findings_are_of_these_points())))) {
             next_.measured = processor_.calibrate(*points_, cancel_, progress_);
             if (first || options_.recalibrate) next_.calibration = next_.measured;
-            if (first || options_.shard || !findings_are_of_these_points()) next_.findings_of = next_.id;
+            if (first || planning_ || !findings_are_of_these_points()) next_.findings_of = next_.id;
             next_.findings = processor_.findings();
         }
         processor_.set_calibration(next_.calibration);
         next_.parameters_key = processor_.parameters_key();
-        if (options_.carve)
-            next_.parameters_key =
-                Hasher().text("carved").number(FreeSpace::kVersion).hash(next_.parameters_key).finish();
+        if (options_.carve) next_.parameters_key = FreeSpace::carved_key(next_.parameters_key);
         report_.calibration = next_.calibration;
         report_.findings = next_.findings;
         report_.findings_of = next_.findings_of;
@@ -310,34 +306,32 @@ class Builder {
         return TileRun(maker, processor_, options_, commit, report_).run(planned, cancel_, progress_);
     }
 
-    /// The staged plan for this work, staged now unless another shard has done it.
-    StagedPlan stage() {
-        const CityLock staging = CityLock::staging(store_.paths(), cancel_);
-        store_.create_layout();
-        open_catalog();
-        prepare();
-        GenerationRecord draft = make_record(*catalog_, next_, inputs_, plan_.reused);
-        auto staged = read_staged(store_);
-        if (!staged || !same_work(*staged, draft))
-            staged = stage_plan(store_, {std::move(draft), plan_.planned});
-        return std::move(*staged);
+    /// Makes the catalog remember what the workers of an earlier plan have finished.
+    void adopt(const OpenPlan& before) {
+        PlanFolder folder(store_, before.name);
+        folder.read_receipts([this](const ReceiptRecord& receipt) {
+            std::vector<ProductRow> whole;
+            for (const ProductRow& product : receipt.made)
+                if (payload_fits(store_, product)) whole.push_back(product);
+            if (!whole.empty()) catalog_->add_products(whole);
+        });
     }
 
-    std::vector<PlannedTile> with_previous(std::vector<PlannedTile> part) {
-        std::map<TileKey, ProductRow> before;
-        if (latest_ && latest_->tile_size_m == next_.tile_size_m)
-            for (ProductRow& tile : catalog_->tiles(latest_->id)) before.emplace(tile.tile, std::move(tile));
-        for (PlannedTile& tile : part)
-            if (const auto found = before.find(tile.key); found != before.end())
-                tile.previous = found->second;
-        return part;
-    }
-
-    static std::map<Hash128, ProductRow> memo_of(const std::vector<PlannedTile>& part) {
-        std::map<Hash128, ProductRow> memo;
-        for (const PlannedTile& tile : part)
-            if (tile.previous) memo.emplace(tile.previous->key, *tile.previous);
-        return memo;
+    PlanRecord make_record_of_plan() {
+        PlanRecord record;
+        record.request = request_of(options_);
+        record.created_s = static_cast<std::int64_t>(std::time(nullptr));
+        record.draft = make_record(*catalog_, next_, inputs_, plan_.reused);
+        record.carve = options_.carve;
+        record.sources = points_->sources();
+        record.costs = read_costs(store_.paths());
+        record.planned = std::move(plan_.planned);
+        divide_into_chunks(record);
+        std::set<TileKey> planned;
+        for (const PlannedTile& tile : record.planned) planned.insert(tile.key);
+        for (ProductRow& product : catalog_->products())
+            if (planned.contains(product.tile)) record.memo.push_back(std::move(product));
+        return record;
     }
 
     void publish(const std::vector<ProductRow>& tiles) {
@@ -352,7 +346,7 @@ class Builder {
         report_.tiles_total = tiles.size();
         report_.splats = next_.splats;
         report_.digest = next_.digest;
-        if (latest_ && !differs_from_latest()) {
+        if (latest_ && report_.tiles_built == 0 && !next_differs(tiles)) {
             report_.generation = latest_->id;
             refresh_generation(*catalog_, store_, *latest_, inputs_);
         } else if (options_.gate && (report_.held_back = options_.gate(next_.findings))) {
@@ -364,23 +358,12 @@ class Builder {
         report_.publish_s = seconds_since(begin);
     }
 
-    /// A touched file makes no generation; a renamed one does, because the inputs are part of it.
-    bool differs_from_latest() {
-        if (report_.tiles_built > 0 || latest_->tiles != next_.tiles || latest_->digest != next_.digest ||
-            latest_->parameters_key != next_.parameters_key || latest_->tile_size_m != next_.tile_size_m ||
-            latest_->parameters != next_.parameters || latest_->classes != next_.classes ||
-            !(latest_->measured == next_.measured) || latest_->findings != next_.findings)
-            return true;
-        const auto before = catalog_->inputs(latest_->id);
-        return !std::equal(before.begin(), before.end(), inputs_.begin(), inputs_.end(),
-                           [](const InputRow& a, const InputRow& b) {
-                               return a.path == b.path && a.trajectory == b.trajectory &&
-                                      a.reading == b.reading && a.source == b.source;
-                           });
+    bool next_differs(const std::vector<ProductRow>& tiles) {
+        return differs(*catalog_, *latest_, {next_, inputs_, tiles});
     }
 
     ObjectStore store_;
-    bool is_new_ = false;
+    bool is_new_ = false, planning_ = false;
     TileProcessor& processor_;
     const BuildOptions& options_;
     const CancelToken& cancel_;
@@ -399,8 +382,33 @@ class Builder {
 
 BuildReport build_city(const std::filesystem::path& city, TileProcessor& processor,
                        const BuildOptions& options, const CancelToken& cancel, Progress& progress) {
-    Builder builder(city, processor, options, cancel, progress);
-    return options.shard ? builder.run_shard() : builder.run();
+    return Builder(city, processor, options, cancel, progress).run();
+}
+
+PlanReport plan_city(const std::filesystem::path& city, TileProcessor& processor, const BuildOptions& options,
+                     const CancelToken& cancel, Progress& progress) {
+    return Builder(city, processor, options, cancel, progress).plan();
+}
+
+PlanReport join_or_plan(const std::filesystem::path& city, TileProcessor& processor,
+                        const BuildOptions& options, const CancelToken& cancel, Progress& progress) {
+    const ObjectStore store{CityPaths(city)};
+    const CityState state = state_of(store.paths());
+    if (state != CityState::city && state != CityState::layout && state != CityState::nothing)
+        return plan_city(city, processor, options, cancel, progress);  // which says what is wrong
+    create_directories_durably(city);
+    const CityLock turn = CityLock::staging(store.paths(), cancel);
+    if (store.paths().is_city())
+        if (auto open = read_open_plan(store); open && open->plan.request == request_of(options)) {
+            const auto latest = Catalog::open_to_read(store.paths().catalog()).latest();
+            if (open->plan.draft.generation.id == (latest ? latest->id : 0) + 1) {
+                PlanReport joined;
+                joined.open = std::move(*open);
+                joined.joined = true;
+                return joined;
+            }
+        }
+    return plan_city(city, processor, options, cancel, progress);
 }
 
 }  // namespace citysplat::tiling

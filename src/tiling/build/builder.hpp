@@ -3,9 +3,11 @@
 #include "core/cancel.hpp"
 #include "core/progress.hpp"
 #include "tiling/build/build_options.hpp"
+#include "tiling/build/plan_folder.hpp"
 #include "tiling/tile_processor.hpp"
 
 #include <filesystem>
+#include <optional>
 
 namespace citysplat::tiling {
 
@@ -19,5 +21,22 @@ namespace citysplat::tiling {
 /// publishes it.
 BuildReport build_city(const std::filesystem::path& city, TileProcessor& processor,
                        const BuildOptions& options, const CancelToken& cancel, Progress& progress);
+
+struct PlanReport {
+    BuildReport build;             ///< of reading the inputs; nothing when an open plan was joined
+    std::optional<OpenPlan> open;  ///< nothing: there is nothing to do
+    bool joined = false;           ///< it was open before
+};
+
+/// The first third of a build: reads the inputs, calibrates, and opens a plan for workers (worker.hpp) and
+/// `publish` (publisher.hpp). What workers of an earlier plan have finished is used again. Nothing is opened
+/// when the city is up to date.
+PlanReport plan_city(const std::filesystem::path& city, TileProcessor& processor, const BuildOptions& options,
+                     const CancelToken& cancel, Progress& progress);
+
+/// For arrays of equal commands: joins the open plan when it was made for the same request, whatever has
+/// happened to the files since, else plans. One process plans while the others wait.
+PlanReport join_or_plan(const std::filesystem::path& city, TileProcessor& processor,
+                        const BuildOptions& options, const CancelToken& cancel, Progress& progress);
 
 }  // namespace citysplat::tiling

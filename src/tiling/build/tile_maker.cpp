@@ -64,7 +64,10 @@ const ProductRow* TileMaker::find(const TileKey& tile, const Keyed& keyed) const
     // A row that does not fit what was read is damaged: the tile is made again and the row replaced.
     if (product.tile != tile || product.core != keyed.core || product.points != keyed.core_points)
         return nullptr;
-    return payload_fits(c_.store, product) ? &product : nullptr;
+    // Its points were read just now; reading the payload, too, costs little, and a damaged one is made again.
+    const bool whole =
+        payload_fits(c_.store, product) && (!product.object || c_.store.intact(*product.object));
+    return whole ? &product : nullptr;
 }
 
 ProductRow TileMaker::write(const TileKey& tile, const Keyed& keyed, std::int64_t halo_steps,

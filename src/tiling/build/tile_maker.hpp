@@ -51,8 +51,7 @@ class TileMaker {
         std::uint64_t core_points = 0, removed = 0;
     };
     Keyed read(const TileKey& tile, std::int64_t halo_steps) const;
-    /// What an earlier build made of the same points, when it is still there and whole as far as its header
-    /// tells.
+    /// What an earlier build made of the same points, when it is still there and whole.
     const ProductRow* find(const TileKey& tile, const Keyed& keyed) const;
     ProductRow write(const TileKey& tile, const Keyed& keyed, std::int64_t halo_steps,
                      const SplatTile& splats) const;

@@ -28,6 +28,19 @@ std::uint64_t TileRun::worker_bytes(const BuildOptions& options) {
     return budget_bytes(options) / static_cast<std::uint64_t>(options.threads);
 }
 
+void TileRun::refuse_small_memory(std::span<const PlannedTile> planned, const TileProcessor& processor,
+                                  const BuildOptions& options) {
+    std::uint64_t largest = 0;
+    for (const PlannedTile& tile : planned)
+        largest = std::max<std::uint64_t>(largest, processor.estimated_bytes(tile.points_at_most));
+    // A sixth of a prediction is room for the holes between several tiles; a large tile is made alone.
+    const std::uint64_t least = largest / 6 * 5 + kBesideTiles;
+    if (!planned.empty() && least > options.memory_bytes)
+        throw UsageError("--memory " + std::to_string(options.memory_bytes >> 20) +
+                         "M is too little for this: the least is " + std::to_string((least >> 20) + 1) +
+                         "M, for the most crowded place; what was read is kept for the next build");
+}
+
 TileRun::TileRun(const TileMaker& maker, const TileProcessor& processor, const BuildOptions& options,
                  Commit commit, BuildReport& report)
     : maker_(maker),
@@ -49,6 +62,11 @@ std::vector<ProductRow> TileRun::run(std::span<const PlannedTile> planned, const
         try {
             scheduler.run(bytes, [&](std::size_t i, MemoryScheduler::Grant& grant) {
                 const PlannedTile& tile = planned[i];
+                if (options_.until && Clock::now() >= *options_.until) {
+                    const std::lock_guard guard(mutex_);
+                    report_.tiles_not_begun.push_back(tile.key);
+                    return;
+                }
                 try {
                     MadeTile made = maker_.make(tile, grant);
                     const std::lock_guard guard(mutex_);

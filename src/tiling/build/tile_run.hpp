@@ -37,6 +37,9 @@ class TileRun {
     /// Memory that tiles may use, and one tile of them.
     static std::uint64_t budget_bytes(const BuildOptions& options);
     static std::uint64_t worker_bytes(const BuildOptions& options);
+    /// Throws UsageError, with the least that is enough, when a tile needs more than there is.
+    static void refuse_small_memory(std::span<const PlannedTile> planned, const TileProcessor& processor,
+                                    const BuildOptions& options);
 
   private:
     void take_in(const PlannedTile& tile, MadeTile made);

@@ -1,5 +1,6 @@
 #include "core/error.hpp"
-#include "tiling/build/shards.hpp"
+#include "tiling/build/chunks.hpp"
+#include "tiling/build/plan_folder.hpp"
 #include "tiling/care/city_care.hpp"
 #include "tiling/store/city_lock.hpp"
 #include "tiling/store/city_objects.hpp"
@@ -14,10 +15,10 @@ namespace citysplat::tiling {
 
 namespace {
 
-/// Every object that must stay: of the generations outside `forgotten` and of a staged plan.
+/// Every object that must stay: of the generations outside `forgotten` and of an open plan.
 std::set<Hash128> needed_objects(Catalog& catalog, const std::vector<std::int64_t>& forgotten,
-                                 const StagedNeeds& staged) {
-    std::set<Hash128> needed = staged.objects;
+                                 const PlanNeeds& plan) {
+    std::set<Hash128> needed = plan.objects;
     for (const GenerationRow& generation : catalog.history()) {
         if (std::find(forgotten.begin(), forgotten.end(), generation.id) != forgotten.end()) continue;
         for (const auto& [object, what] : objects_of(catalog, generation)) needed.insert(object);
@@ -29,10 +30,16 @@ std::set<Hash128> needed_objects(Catalog& catalog, const std::vector<std::int64_
 struct Garbage {
     std::vector<Hash128> records, others;
 };
-Garbage find_garbage(const ObjectStore& store, const std::set<Hash128>& needed, GarbageReport& report) {
+Garbage find_garbage(const ObjectStore& store, const std::set<Hash128>& needed, const PlanNeeds& plan,
+                     GarbageReport& report) {
     Garbage garbage;
     store.for_each([&](const Hash128& object, std::uint64_t bytes) {
         if (needed.contains(object)) return;
+        // A worker, which holds no lock, may have made it and not said so yet.
+        std::error_code gone;
+        if (plan.young_since &&
+            std::filesystem::last_write_time(store.paths().object(object), gone) >= *plan.young_since)
+            return;
         const auto kind = store.kind_of(object);
         if (!kind) {
             ++report.foreign;
@@ -79,8 +86,9 @@ GarbageReport predict_garbage(const ObjectStore& store, std::size_t keep) {
     for (std::size_t i = 0; i + keep < history.size(); ++i)
         (CityLock::is_pinned(store.paths(), history[i].id) ? report.pinned : report.forgotten)
             .push_back(history[i].id);
-    const auto needed = needed_objects(catalog, report.forgotten, needs_of_staged(catalog, store));
-    find_garbage(store, needed, report);
+    const PlanNeeds plan = needs_of_plan(store);
+    const auto needed = needed_objects(catalog, report.forgotten, plan);
+    find_garbage(store, needed, plan, report);
     collect_damaged(store, needed, true, report);
     return report;
 }
@@ -107,11 +115,11 @@ GarbageReport collect_garbage(const std::filesystem::path& city, std::size_t kee
             report.pinned.push_back(id);
         }
     }
-    const StagedNeeds staged = needs_of_staged(catalog, store);
-    const std::set<Hash128> needed = needed_objects(catalog, report.forgotten, staged);
-    catalog.forget(report.forgotten, staged.sources);
-    store.clear_temporary();
-    const Garbage garbage = find_garbage(store, needed, report);
+    const PlanNeeds plan = needs_of_plan(store);
+    const std::set<Hash128> needed = needed_objects(catalog, report.forgotten, plan);
+    catalog.forget(report.forgotten, plan.sources);
+    store.clear_temporary(plan.young_since ? kLivingWorker : std::chrono::seconds{});
+    const Garbage garbage = find_garbage(store, needed, plan, report);
     remove_all(store, garbage.records);
     remove_all(store, garbage.others);
     collect_damaged(store, needed, false, report);

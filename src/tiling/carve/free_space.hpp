@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/hash.hpp"
 #include "core/cancel.hpp"
 #include "tiling/carve/voxel_set.hpp"
 #include "tiling/points/ray.hpp"
@@ -45,6 +46,10 @@ class FreeSpace {
     static constexpr std::int64_t kMarginSteps = 2 * kVoxelSteps;
     /// Part of what a city is made by: raised when the same points give other verdicts.
     static constexpr std::uint32_t kVersion = 1;
+    /// The key of parameters that are applied to carved points.
+    static Hash128 carved_key(const Hash128& parameters_key) {
+        return Hasher().text("carved").number(kVersion).hash(parameters_key).finish();
+    }
 
   private:
     struct Walk;

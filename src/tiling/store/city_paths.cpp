@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <unistd.h>
 
 namespace citysplat::tiling {
@@ -14,17 +15,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// Where earlier versions of the program kept what plans/ has now.
+constexpr const char* kEarlierPlans = "shards";
 constexpr std::string_view kPrefix = "citysplat-", kSuffix = ".tmp", kJournal = "-journal";
-
-/// The host's name with what may stand in a file name.
-std::string host_name() {
-    std::array<char, 64> name{};
-    ::gethostname(name.data(), name.size() - 1);
-    std::string host(name.data());
-    for (char& c : host)
-        if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9')) c = '_';
-    return host;
-}
 
 /// True when the directory holds nothing but empty directories and a lock, with the names of a city's.
 bool is_empty_layout(const CityPaths& paths) {
@@ -38,7 +31,7 @@ bool is_empty_layout(const CityPaths& paths) {
         } else if (path == paths.objects()) {
             for (const auto& directory : fs::directory_iterator(path))
                 if (!directory.is_directory() || !fs::is_empty(directory.path())) return false;
-        } else if (path != paths.shards() || !fs::is_empty(path)) {
+        } else if ((path != paths.plans() && path.filename() != kEarlierPlans) || !fs::is_empty(path)) {
             return false;
         }
     }
@@ -56,11 +49,22 @@ CityState look_at(const CityPaths& paths) {
 
 }  // namespace
 
+std::string host_name() {
+    std::array<char, 64> name{};
+    ::gethostname(name.data(), name.size() - 1);
+    std::string host(name.data());
+    for (char& c : host)
+        if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9')) c = '_';
+    return host;
+}
+
 fs::path CityPaths::new_temporary() const {
-    static const std::string host = host_name();
+    static const std::string process =
+        host_name() + "-" + std::to_string(::getpid()) + "-" +
+        std::to_string(std::chrono::system_clock::now().time_since_epoch().count());
     static std::atomic<std::uint64_t> number{0};
-    return temporary() / (std::string(kPrefix) + host + "-" + std::to_string(::getpid()) + "-" +
-                          std::to_string(number++) + std::string(kSuffix));
+    return temporary() /
+           (std::string(kPrefix) + process + "-" + std::to_string(number++) + std::string(kSuffix));
 }
 
 bool CityPaths::is_temporary_name(std::string_view name) {

@@ -14,7 +14,7 @@ namespace citysplat::tiling {
 ///   catalog.sqlite     what exists, from what, in which generation
 ///   objects/ab/<hash>  immutable, content-addressed: point archives, splat payloads, records
 ///   damaged/<hash>     objects that were found damaged and can be made again
-///   shards/            what `build --shard` made and `publish` has not yet taken
+///   plans/             the open plan and what its workers did (build/plan_folder.hpp)
 ///   tmp/               being written; what a dead process left there goes with the next builder
 ///   unpacking          there while a pack is being unpacked
 ///   lock               byte 0: the builder; byte g: readers of generation g (city_lock.hpp)
@@ -27,7 +27,7 @@ class CityPaths {
     std::filesystem::path lock() const { return root_ / "lock"; }
     std::filesystem::path objects() const { return root_ / "objects"; }
     std::filesystem::path damaged() const { return root_ / "damaged"; }
-    std::filesystem::path shards() const { return root_ / "shards"; }
+    std::filesystem::path plans() const { return root_ / "plans"; }
     std::filesystem::path temporary() const { return root_ / "tmp"; }
     std::filesystem::path unpacking() const { return root_ / "unpacking"; }
     std::filesystem::path object_directory(const Hash128& hash) const {
@@ -37,7 +37,8 @@ class CityPaths {
 
     bool is_city() const { return std::filesystem::exists(catalog()); }
 
-    /// A name in tmp/ that no other process and no other call has: host, process and a number are in it.
+    /// A name in tmp/ that no other process and no other call has: host, process, the time of the first call
+    /// and a number are in it. (The first process of every container has the same number.)
     std::filesystem::path new_temporary() const;
     /// Whether a file of this name was made by new_temporary(), or is SQLite's journal of one.
     static bool is_temporary_name(std::string_view name);
@@ -45,6 +46,9 @@ class CityPaths {
   private:
     std::filesystem::path root_;
 };
+
+/// The name of this host with what may stand in a file name.
+std::string host_name();
 
 /// What stands in a directory that is, or is to become, a city.
 enum class CityState {

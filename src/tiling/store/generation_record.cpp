@@ -104,12 +104,12 @@ void sort(GenerationRecord& record) {
 
 void put_draft(RecordWriter& out, const GenerationRecord& record) { put(out, record, kRecordVersion); }
 
-GenerationRecord get_draft(RecordReader& in) {
+GenerationRecord get_draft(RecordReader& in, std::uint32_t version) {
     GenerationRecord record;
-    generation_fields(record.generation, in.version(), [&in](const char*, auto& value) { in.get(value); });
+    generation_fields(record.generation, version, [&in](const char*, auto& value) { in.get(value); });
     record.inputs.resize(in.count(sizeof(Hash128)));
     for (auto& input : record.inputs) input_fields(input, [&in](auto& value) { in.get(value); });
-    record.tiles = get_products(in, in.version());
+    record.tiles = get_products(in, version);
     return record;
 }
 
@@ -133,7 +133,7 @@ Hash128 write_record(ObjectStore& store, const GenerationRecord& record) {
 std::optional<GenerationRecord> read_record(const ObjectStore& store, const Hash128& object) {
     if (store.kind_of(object) != ObjectKind::generation) return std::nullopt;
     RecordReader in(store, object, "generation record", kRecordVersion);
-    GenerationRecord record = get_draft(in);
+    GenerationRecord record = get_draft(in, in.version());
     record.generation.record = object;
     sort(record);  // earlier versions wrote tiles in the order in which they were made
     return record;

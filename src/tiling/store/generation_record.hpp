@@ -30,11 +30,11 @@ GenerationRecord record_of(Catalog& catalog, const GenerationRow& generation);
 GenerationRecord make_record(Catalog& catalog, const GenerationRow& generation,
                              std::span<const InputRow> inputs, std::span<const ProductRow> tiles);
 
-/// Generations and inputs are part of plans, too (shard_record.hpp), in the same version. Version 2 added the
+/// Generations and inputs are part of plans, too (plan_record.hpp). Version 2 added the
 /// angular step of the sensor, version 3 the points of a tile that were seen through, version 4 findings.
 inline constexpr std::uint32_t kRecordVersion = 4;
 void put_draft(RecordWriter& out, const GenerationRecord& record);
-GenerationRecord get_draft(RecordReader& in);
+GenerationRecord get_draft(RecordReader& in, std::uint32_t version);
 
 Hash128 write_record(ObjectStore& store, const GenerationRecord& record);
 /// Nothing when the object is not a record of a generation. Throws CorruptionError when it is a damaged one.

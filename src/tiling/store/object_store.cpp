@@ -18,7 +18,7 @@ constexpr std::size_t kReadBytes = std::size_t{4} << 20;
 
 void ObjectStore::create_layout() const {
     create_directories_durably(paths_.root());
-    for (const fs::path& path : {paths_.temporary(), paths_.shards(), paths_.objects()})
+    for (const fs::path& path : {paths_.temporary(), paths_.plans(), paths_.objects()})
         fs::create_directory(path);
     // All of them each time: copies by way of archives and object stores lose empty directories.
     char name[3];
@@ -31,10 +31,14 @@ void ObjectStore::create_layout() const {
     sync_directory(paths_.root());
 }
 
-void ObjectStore::clear_temporary() const {
+void ObjectStore::clear_temporary(std::chrono::seconds living) const {
+    const fs::path clock = paths_.new_temporary();
+    { const File touched(clock, File::Mode::create_new); }
+    const auto now = fs::last_write_time(clock);  // by the clock of the file system
+    fs::remove(clock);
     for (const auto& entry : fs::directory_iterator(paths_.temporary()))
         if (entry.is_regular_file() && CityPaths::is_temporary_name(entry.path().filename().string()))
-            fs::remove(entry.path());
+            if (living.count() == 0 || now - entry.last_write_time() > living) fs::remove(entry.path());
 }
 
 void ObjectStore::remove_layout() {
@@ -49,7 +53,7 @@ void ObjectStore::remove_layout() {
     std::error_code ignored;  // a directory that is not empty stays
     for (const auto& directory : fs::directory_iterator(paths_.objects()))
         fs::remove(directory.path(), ignored);
-    for (const fs::path& path : {paths_.objects(), paths_.shards(), paths_.temporary(), paths_.unpacking(),
+    for (const fs::path& path : {paths_.objects(), paths_.plans(), paths_.temporary(), paths_.unpacking(),
                                  paths_.lock(), paths_.root()})
         fs::remove(path, ignored);
 }

@@ -5,6 +5,7 @@
 #include "tiling/store/city_paths.hpp"
 #include "tiling/store/object_kind.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -32,8 +33,9 @@ class ObjectStore {
     /// lock made. Files of others stay, and so do the directories they are in. Requires that the store was
     /// empty.
     void remove_layout();
-    /// Removes what a killed builder left in tmp/, and nothing else. Requires the builder's lock.
-    void clear_temporary() const;
+    /// Removes what a killed process left in tmp/, and nothing else. Requires the builder's lock. What was
+    /// touched within `living` may be of a worker, which holds no lock.
+    void clear_temporary(std::chrono::seconds living = {}) const;
 
     class Writer {
       public:

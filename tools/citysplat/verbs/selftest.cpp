@@ -15,6 +15,7 @@
 #include "splat/splat_processor.hpp"
 #include "tiling/build/builder.hpp"
 #include "tiling/store/city_reader.hpp"
+#include "tiling/store/filesystem_check.hpp"
 #include "trace/backend.hpp"
 
 #include <CLI/CLI.hpp>
@@ -34,6 +35,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct SelftestFlags {
+    std::string filesystem;
     std::string backend = "auto";
     double length_m = 60;
     int scans = 20;
@@ -151,7 +153,25 @@ std::string line(const char* what, const TracerAgreement& a) {
     return text;
 }
 
+void try_filesystem(Context& context, const std::string& directory) {
+    const tiling::FilesystemReport report = tiling::check_filesystem(directory);
+    nlohmann::json checks = nlohmann::json::array();
+    std::string text = directory + " is on " + report.type + " (" + report.mount + ")\n";
+    for (const auto& check : report.checks) {
+        checks.push_back({{"name", check.name}, {"passed", check.passed}, {"message", check.message}});
+        text += std::string(check.passed ? "  ok      " : "  FAILED  ") + check.name +
+                (check.message.empty() ? "" : ": " + check.message) + "\n";
+    }
+    context.result({{"filesystem", report.type},
+                    {"mount", report.mount},
+                    {"safe", report.is_safe()},
+                    {"checks", checks}},
+                   text);
+    tiling::require_safe_filesystem(directory);
+}
+
 void run(Context& context, const SelftestFlags& flags) {
+    if (!flags.filesystem.empty()) return try_filesystem(context, flags.filesystem);
     const trace::Backend backend = trace::make_backend(trace::parse_backend(flags.backend), gpu::find_gpu());
     context.say(backend.note);
     const ScratchDirectory scratch;
@@ -208,6 +228,10 @@ void add_selftest(CLI::App& app, Context& context) {
     CLI::App& verb = *app.add_subcommand(
         "selftest", "compare a backend with the reference, ray by ray, on a small synthetic city");
     verb.fallthrough();
+    verb.add_option("--filesystem", flags->filesystem,
+                    "try instead whether cities in this directory are safe with several processes")
+        ->check(CLI::ExistingDirectory)
+        ->type_name("DIR");
     verb.add_option("--backend", flags->backend, "auto, cpu or gpu")
         ->check(CLI::IsMember({"auto", "cpu", "gpu"}))
         ->capture_default_str();

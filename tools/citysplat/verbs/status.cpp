@@ -1,16 +1,19 @@
 #include "adjust/thickness.hpp"
+#include "citysplat/building/work_report.hpp"
 #include "citysplat/context.hpp"
 #include "citysplat/thickness_report.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/printable.hpp"
+#include "tiling/build/plan_folder.hpp"
 #include "tiling/store/catalog.hpp"
 #include "tiling/store/city_paths.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -23,7 +26,7 @@ using nlohmann::json;
 
 struct StatusFlags {
     std::string city;
-    bool history = false;
+    bool history = false, plan = false;
 };
 
 /// How far the means of the present inputs are from the frozen ones, as a share.
@@ -118,8 +121,43 @@ std::string history_line(const tiling::GenerationRow& g) {
            format_count(g.tiles) + " tiles, digest " + g.digest.hex().substr(0, 12) + "  " + g.note + "\n";
 }
 
+void show_plan(Context& context, const std::string& city) {
+    const tiling::ObjectStore store{tiling::CityPaths(city)};
+    const auto open = tiling::read_open_plan(store);
+    if (!open) {
+        context.result({{"plan", json()}}, "nothing is planned\n");
+        return;
+    }
+    const tiling::PlanStatus status = tiling::status_of(store, *open);
+    json object = plan_json(*open);
+    object["tiles_done"] = status.tiles_done;
+    object["core_seconds_spent"] = status.core_seconds_spent;
+    object["core_seconds_left"] = status.core_seconds_left;
+    json claims = json::array(), failed = json::array();
+    std::uint64_t working = 0;
+    for (const auto& claim : status.claims) {
+        claims.push_back({{"chunk", claim.chunk}, {"age_s", claim.age_s}, {"ended", claim.ended}});
+        working += !claim.ended;
+    }
+    for (const auto& tile : status.failed)
+        failed.push_back({{"tile", tile.tile.text()}, {"host", tile.host}, {"message", tile.message}});
+    object["claims"] = claims;
+    object["tiles_failed"] = failed;
+    // As many cores as there are claims, at least one.
+    const double eta_s = status.core_seconds_left / static_cast<double>(std::max<std::uint64_t>(1, working));
+    object["eta_s"] = eta_s;
+    std::string text = "plan " + open->name.hex().substr(0, 12) + " of " + utc_text(open->plan.created_s) +
+                       ": " + format_count(status.tiles_done) + " of " + format_count(status.tiles) +
+                       " tiles are made, " + format_count(working) + " chunks are worked on, about " +
+                       format_duration(eta_s) + " left\n";
+    for (const auto& tile : status.failed)
+        text += "tile " + tile.tile.text() + " failed on " + tile.host + ": " + tile.message + "\n";
+    context.result(object, text);
+}
+
 void run(Context& context, const StatusFlags& flags) {
     const tiling::CityPaths paths(flags.city);
+    if (flags.plan) return show_plan(context, flags.city);
     tiling::Catalog catalog = tiling::Catalog::open_to_read(paths.catalog());
     const auto latest = catalog.latest();
     if (!latest) throw ConfigError(flags.city + ": nothing has been built yet");
@@ -145,6 +183,7 @@ void add_status(CLI::App& app, Context& context) {
     verb.fallthrough();
     verb.add_option("city", flags->city, "directory of the city")->required();
     verb.add_flag("--history", flags->history, "list the generations");
+    verb.add_flag("--plan", flags->plan, "how far the workers of the open plan are");
     verb.footer(
         "Example: citysplat status city --history\nWith -v, or in JSON, also the inputs and what became of "
         "their points.");

@@ -1,0 +1,245 @@
+#include "tiling/build/publisher.hpp"
+
+#include "core/bytes.hpp"
+#include "core/error.hpp"
+#include "tiling/build/plan_folder.hpp"
+#include "tiling/store/city_lock.hpp"
+#include "tiling/store/generation_record.hpp"
+#include "tiling/store/splat_payload.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <map>
+
+namespace citysplat::tiling {
+
+namespace {
+
+/// What the receipts of a plan say, held against the plan.
+struct Made {
+    std::set<TileKey> done;
+    std::map<TileKey, ProductRow> products;
+    TileCosts costs;
+};
+
+class Publisher {
+  public:
+    Publisher(ObjectStore& store, Catalog& catalog, const OpenPlan& open)
+        : store_(store),
+          catalog_(catalog),
+          plan_(open.plan),
+          city_(store.paths().root().string()),
+          folder_(store, open.name),
+          next_(plan_.draft.generation),
+          tiles_(plan_.draft.tiles) {}
+
+    PublishReport run(const PublishOptions& options) {
+        const auto latest = catalog_.latest();
+        Made made = read_receipts();
+        refuse_damaged(made);
+        add_missing(made, latest, options);
+        for (const auto& [tile, product] : made.products) tiles_.push_back(product);
+        add_up();
+        if (latest && is_published(*latest)) return closed(latest->id, true);
+        if (next_.id != (latest ? latest->id : 0) + 1)
+            throw ConfigError(city_ +
+                              " has a newer generation than the plan was made for; run citysplat "
+                              "plan again: what was built is used again");
+        const std::vector<InputRow> inputs = take_sources();
+        if (latest && same_tiles(*latest) && !differs(catalog_, *latest, {next_, inputs, tiles_})) {
+            refresh_generation(catalog_, store_, *latest, inputs);
+            return closed(latest->id, false);
+        }
+        ask(options.gate);
+        if (!tiles_.empty()) catalog_.add_products(tiles_);
+        const std::int64_t id = publish_generation(catalog_, store_, next_, inputs, tiles_);
+        keep_costs(store_.paths(), made.costs);
+        return closed(id, true);
+    }
+
+  private:
+    Made read_receipts() {
+        std::set<TileKey> planned;
+        for (const PlannedTile& tile : plan_.planned) planned.insert(tile.key);
+        Made made;
+        folder_.read_receipts([&](const ReceiptRecord& receipt) {
+            for (const TileKey& tile : receipt.done)
+                if (planned.contains(tile)) made.done.insert(tile);
+            for (const ProductRow& product : receipt.made) {
+                if (!std::binary_search(receipt.done.begin(), receipt.done.end(), product.tile) ||
+                    !planned.contains(product.tile))
+                    throw CorruptionError(city_ + ": a receipt holds tile " + product.tile.text() +
+                                          " that was not planned; run citysplat plan again");
+                const auto [at, is_new] = made.products.emplace(product.tile, product);
+                if (!is_new && (at->second.key != product.key || at->second.digest != product.digest))
+                    throw CorruptionError(city_ + ": two workers made different tiles " +
+                                          product.tile.text() +
+                                          " of the same points; use one version of the program for all "
+                                          "workers and run citysplat plan again");
+            }
+            made.costs.core_seconds += receipt.costs.core_seconds;
+            made.costs.points += receipt.costs.points;
+            made.costs.bytes += receipt.costs.bytes;
+        });
+        return made;
+    }
+
+    /// Payloads that are gone or cut off are made again by the next worker.
+    void refuse_damaged(const Made& made) {
+        std::set<TileKey> damaged;
+        for (const auto& [tile, product] : made.products)
+            if (!payload_fits(store_, product)) damaged.insert(tile);
+        if (!damaged.empty()) {
+            folder_.void_receipts(damaged);
+            throw BusyError(city_ + ": tile " + damaged.begin()->text() +
+                            (damaged.size() > 1 ? " and others are" : " is") +
+                            " missing or damaged; citysplat work makes them again");
+        }
+        for (const ProductRow& tile : plan_.draft.tiles)
+            if (!payload_fits(store_, tile))
+                throw CorruptionError("tile " + tile.tile.text() +
+                                      " of the city is missing or damaged; run citysplat plan again");
+    }
+
+    void add_missing(Made& made, const std::optional<GenerationRow>& latest, const PublishOptions& options) {
+        std::vector<const PlannedTile*> missing;
+        for (const PlannedTile& tile : plan_.planned)
+            if (!made.done.contains(tile.key)) missing.push_back(&tile);
+        if (missing.empty()) return;
+        std::map<TileKey, std::string> why;
+        for (const FailedTile& failed : folder_.failures())
+            why[failed.tile] = "on " + failed.host + ": " + failed.message;
+        std::string failed_text;
+        std::uint64_t open = 0, failed = 0;
+        for (const PlannedTile* tile : missing) {
+            const auto found = why.find(tile->key);
+            if (found == why.end()) {
+                ++open;
+            } else if (options.keep_old_for_failed && latest && tile->previous &&
+                       payload_fits(store_, *tile->previous)) {
+                made.products.emplace(tile->key, *tile->previous);
+                report_.kept_old.push_back({tile->key, found->second});
+            } else if (++failed <= 10) {
+                failed_text += "\n  tile " + tile->key.text() + " failed " + found->second;
+            }
+        }
+        if (open > 0)
+            throw BusyError(city_ + ": " + format_count(open) + " of " + format_count(plan_.planned.size()) +
+                            " planned tiles are not made yet; publish again when citysplat work has ended");
+        if (failed > 0)
+            throw Error(
+                ErrorKind::bad_data,
+                city_ + ": " + format_count(failed) +
+                    " tiles could not be made, and nothing was published; --keep-old-for-failed takes "
+                    "those of the latest generation where it has them" +
+                    failed_text);
+    }
+
+    void add_up() {
+        for (const ProductRow& tile : tiles_) {
+            next_.splats += tile.splats;
+            next_.digest += tile.digest;
+        }
+        next_.tiles = tiles_.size();
+        next_.created_s = static_cast<std::int64_t>(std::time(nullptr));
+        report_.tiles = next_.tiles;
+        report_.splats = next_.splats;
+        report_.digest = next_.digest;
+    }
+
+    /// A publish that was killed before it closed the plan.
+    bool is_published(const GenerationRow& latest) const {
+        return latest.id == next_.id && latest.digest == next_.digest && latest.tiles == next_.tiles &&
+               latest.parameters_key == next_.parameters_key && latest.parameters == next_.parameters;
+    }
+
+    bool same_tiles(const GenerationRow& latest) {
+        std::vector<ProductRow> before = catalog_.tiles(latest.id);
+        const auto by_tile = [](const ProductRow& a, const ProductRow& b) { return a.tile < b.tile; };
+        std::sort(tiles_.begin(), tiles_.end(), by_tile);
+        std::sort(before.begin(), before.end(), by_tile);
+        return std::equal(before.begin(), before.end(), tiles_.begin(), tiles_.end(),
+                          [](const ProductRow& a, const ProductRow& b) {
+                              return a.tile == b.tile && a.key == b.key && a.object == b.object;
+                          });
+    }
+
+    /// The inputs of the plan, with the numbers that their sources have in the catalog now.
+    std::vector<InputRow> take_sources() {
+        std::map<Hash128, const CitySource*> planned;
+        for (const CitySource& source : plan_.sources) planned.emplace(source.row.identity, &source);
+        std::vector<InputRow> inputs;
+        for (const auto& [row, identity] : plan_.draft.inputs) {
+            inputs.push_back(row);
+            if (const auto known = catalog_.find_source(identity)) {
+                inputs.back().source = known->id;
+                continue;
+            }
+            const auto found = planned.find(identity);
+            if (found == planned.end() || !store_.size_of(found->second->row.object))
+                throw CorruptionError(row.path + ": its points are gone; run citysplat plan again");
+            inputs.back().source = catalog_.add_sources(std::span(found->second, 1))[0];
+        }
+        return inputs;
+    }
+
+    void ask(const Gate& gate) const {
+        if (!gate) return;
+        if (next_.findings_of != next_.id)
+            throw UsageError(city_ + ": nobody measured what the gate asks about; give it to plan, too");
+        if (const auto objection = gate(next_.findings))
+            throw HeldBackError(*objection +
+                                "; what was built is kept, and publish without the gate "
+                                "accepts it");
+    }
+
+    PublishReport closed(std::int64_t generation, bool published) {
+        close_plan(store_.paths());
+        report_.generation = generation;
+        report_.published = published;
+        return std::move(report_);
+    }
+
+    ObjectStore& store_;
+    Catalog& catalog_;
+    const PlanRecord& plan_;
+    const std::string city_;
+    PlanFolder folder_;
+    GenerationRow next_;
+    std::vector<ProductRow> tiles_;
+    PublishReport report_;
+};
+
+}  // namespace
+
+bool differs(Catalog& catalog, const GenerationRow& latest, const NextGeneration& next) {
+    const GenerationRow& row = next.row;
+    Hash128 digest;
+    for (const ProductRow& tile : next.tiles) digest += tile.digest;
+    if (latest.tiles != next.tiles.size() || latest.digest != digest ||
+        latest.parameters_key != row.parameters_key || latest.tile_size_m != row.tile_size_m ||
+        latest.parameters != row.parameters || latest.classes != row.classes ||
+        !(latest.measured == row.measured) || latest.findings != row.findings)
+        return true;
+    const auto before = catalog.inputs(latest.id);
+    return !std::equal(before.begin(), before.end(), next.inputs.begin(), next.inputs.end(),
+                       [](const InputRow& a, const InputRow& b) {
+                           return a.path == b.path && a.trajectory == b.trajectory &&
+                                  a.reading == b.reading && a.source == b.source;
+                       });
+}
+
+PublishReport publish_plan(const std::filesystem::path& city, const PublishOptions& options) {
+    ObjectStore store{CityPaths(city)};
+    require_city(store.paths());
+    const CityLock lock = CityLock::builder(store.paths(), "publish");
+    store.create_layout();
+    const auto open = read_open_plan(store);
+    Catalog catalog = Catalog::open_to_write(store.paths().catalog());
+    if (open) return Publisher(store, catalog, *open).run(options);
+    const auto latest = catalog.latest();
+    if (!latest) throw ConfigError(city.string() + ": nothing is planned; run citysplat plan first");
+    return {latest->id, false, latest->tiles, latest->splats, latest->digest, {}};
+}
+
+}  // namespace citysplat::tiling

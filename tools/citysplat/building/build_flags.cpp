@@ -1,0 +1,150 @@
+#include "citysplat/building/build_flags.hpp"
+
+#include "citysplat/context.hpp"
+#include "citysplat/number_flags.hpp"
+#include "core/bytes.hpp"
+#include "core/error.hpp"
+#include "io/tracks/track_file.hpp"
+#include "objects/box_times.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <malloc.h>
+#include <memory>
+
+namespace citysplat::cli {
+
+splat::RecipeChanges BuildFlags::changes() const {
+    splat::RecipeChanges changes;
+    if (!method_.empty()) changes.method = splat::method_from(method_);
+    changes.classes = classes_;
+    changes.params = params_;
+    if (resample_ || no_resample_) changes.resample = resample_;
+    if (carve_ || no_carve_) changes.carve = carve_;
+    return changes;
+}
+
+/// The moving boxes of --tracks. Says when their times are not those at which the boxes hold: whoever draws
+/// boxes around a scan gives all of them one time.
+std::shared_ptr<const TrackedBoxes> BuildFlags::tracked_boxes(const std::vector<InputSource>& sources,
+                                                              const ReadOptions& reading,
+                                                              const Context& context) const {
+    auto tracked = io::read_tracked_boxes(tracks_);
+    context.say(tracks_ + ": " + format_count(tracked->boxes.size()) +
+                " tracks move; what is in their boxes is left out");
+    constexpr std::size_t kAsked = 20;
+    objects::ScanInputs some;
+    some.reading = reading;
+    for (std::size_t i = 0; i < sources.size(); i += 1 + sources.size() / kAsked)
+        if (sources[i].drive) some.sources.push_back(sources[i]);
+    if (some.sources.empty() || tracked->boxes.size() == 0) return tracked;
+    const auto study = objects::study_box_times(some, read_tracks(tracks_, {}, context.cancel()).tracks,
+                                                objects::BoxTimes::automatic, context.cancel());
+    const std::uint64_t exact = study.inside[0];
+    const std::uint64_t best = study.inside[static_cast<std::size_t>(study.chosen) - 1];
+    if (best > exact + exact / 50)
+        context.warn(tracks_ + ": its boxes hold " + format_count(exact) + " points of " +
+                     format_count(some.sources.size()) + " scans if their times are exact, and " +
+                     format_count(best) + " if each is around a scan that has its " +
+                     objects::kBoxTimes.of(study.chosen) +
+                     " then; citysplat bank build --aligned-tracks writes tracks with exact times, which are "
+                     "better here");
+    return tracked;
+}
+
+std::vector<tiling::BuildInput> BuildFlags::inputs(const Context& context) const {
+    std::vector<tiling::BuildInput> inputs;
+    if (inputs_.empty()) return inputs;
+    const TrajectoryOptions trajectory = trajectory_reading_.options();
+    const ReadOptions options = reading_.read_options(trajectory_, trajectory);
+    const std::vector<InputSource> sources = expand_inputs(
+        inputs_, reading_.labels(), reading_.drive_options(!trajectory_.empty()), context.cancel());
+    if (const auto missing = missing_labels(sources)) context.warn(*missing);
+    for (const auto& drive : drives_of(sources))
+        for (const std::string& text : drive->assumptions)
+            context.say(drive->folder.string() + " (" + drive->kind + "): " + text);
+    std::shared_ptr<const TrackedBoxes> tracked;
+    if (!tracks_.empty()) tracked = tracked_boxes(sources, options, context);
+    for (const InputSource& source : sources) {
+        const std::string reading = io::reading_of(source, options, trajectory);
+        inputs.push_back({source.path, trajectory_, tracked ? io::with_tracks(reading, *tracked) : reading});
+    }
+    return inputs;
+}
+
+splat::Recipe BuildFlags::recipe() const { return splat::recipe_for(city_, changes()); }
+
+tiling::BuildOptions BuildFlags::options(const splat::Recipe& recipe, const Context& context) const {
+    tiling::BuildOptions options;
+    options.inputs = inputs(context);
+    for (const std::string& path : remove_) options.remove.emplace_back(path);
+    options.recalibrate = recalibrate_;
+    options.measure_drift = measure_drift_;
+    options.parameters = recipe.text();
+    options.carve = recipe.carve;
+    if (!recipe.classes.classes().empty()) options.classes = recipe.classes.to_toml();
+    options.tile_size_m = tile_size_m_;
+    options.memory_bytes = context.memory_bytes();
+    options.refuse_small_memory = true;
+    options.threads = context.threads();
+    options.gate = thickness_.gate();
+    return options;
+}
+
+void BuildFlags::add_to(CLI::App& verb) {
+    verb.add_option("city", city_, "directory of the city")->required();
+    verb.add_option(
+            "inputs", inputs_,
+            "point clouds, folders, patterns or @lists to add; without any, the known ones are checked")
+        ->type_name("INPUT");
+    verb.add_option("--trajectory", trajectory_, "where the sensor was, by GPS time, for these inputs")
+        ->check(CLI::ExistingFile)
+        ->type_name("FILE");
+    verb.add_option("--tracks", tracks_,
+                    "boxes of objects over time (docs/scenarios.md): points of these inputs that are in the "
+                    "box of something that moves, where it was at their time, are left out")
+        ->check(CLI::ExistingFile)
+        ->type_name("FILE");
+    verb.add_option("--method", method_,
+                    "basic, adaptive or descriptors (default: what the city has, else "
+                    "adaptive with a class map and descriptors without)")
+        ->check(CLI::IsMember({"basic", "adaptive", "descriptors"}))
+        ->type_name("NAME");
+    verb.add_option("--classes", classes_, "class map of the labels: a built-in name or a TOML file")
+        ->type_name("MAP");
+    verb.add_option("--tile-size", tile_size_m_, "edge of a tile in whole metres; changes no splat")
+        ->check(whole_from(1, 512))
+        ->type_name("M");
+    verb.add_option("--params", params_,
+                    "numbers of the method: a TOML file, paper, or default (docs/parameters.md)")
+        ->type_name("FILE");
+    auto* no_resample = verb.add_flag("--no-resample", no_resample_, "one generation of splats only");
+    verb.add_flag("--resample", resample_, "even out the density and generate twice (default for a new city)")
+        ->excludes(no_resample);
+    auto* no_carve =
+        verb.add_flag("--no-carve", no_carve_, "keep what moved, although rays passed through it");
+    verb.add_flag(
+            "--carve", carve_,
+            "leave out points that rays of other times passed through: what moved (default for a new city; "
+            "needs sensor positions and times)")
+        ->excludes(no_carve);
+    verb.add_flag("--recalibrate", recalibrate_, "measure the city-wide means again, and rebuild");
+    verb.add_flag("--measure-drift", measure_drift_,
+                  "measure the means of the present inputs, for status; changes nothing else");
+    verb.add_option("--remove", remove_, "forget this input")->type_name("INPUT")->allow_extra_args(false);
+    thickness_.add_to(verb);
+    reading_.add_to(verb);
+    trajectory_reading_.add_to(verb);
+}
+
+/// Tiles come and go with hundreds of megabytes each. Taking that from the system anew for every tile costs a
+/// tenth of the time, in page faults; so it stays in one heap, most of which the next tile uses again. A heap
+/// has holes, though, which count as well: with a small budget what is given back goes to the system at once.
+void keep_memory_between_tiles(std::uint64_t memory_bytes) {
+    const bool large = memory_bytes >= std::uint64_t{1} << 30;
+    ::mallopt(M_ARENA_MAX, 1);
+    ::mallopt(M_MMAP_THRESHOLD, large ? 1 << 30 : 1 << 18);
+    ::mallopt(M_TRIM_THRESHOLD, large ? 256 << 20 : 4 << 20);
+}
+
+}  // namespace citysplat::cli

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "tiling/build/builder.hpp"
+#include "tiling/build/worker.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <optional>
+#include <string>
+
+namespace citysplat::cli {
+
+class Context;
+
+/// "K/N", or "auto" for the index that a scheduler of job arrays gives to its processes: Slurm, Kubernetes,
+/// AWS Batch, SGE, LSF, PBS, counted from 0 or 1. Throws UsageError.
+tiling::Shard parse_shard(const std::string& text);
+
+/// "50m", "2h", "90s": seconds. Throws UsageError that names the flag.
+double parse_duration(const std::string& text, const std::string& flag);
+
+/// What a plan asks for, in a few lines and in the words of docs/cli.md.
+std::string plan_text(const tiling::PlanReport& report);
+nlohmann::json plan_json(const tiling::OpenPlan& open);
+
+tiling::WorkOptions work_options(const Context& context);
+
+/// Works on the open plan with the processor that it asks for, and gives the result to the user. Throws an
+/// Error when tiles failed, BusyError when tiles are left because the time was up.
+void do_work(Context& context, const std::string& city, const tiling::WorkOptions& options);
+
+}  // namespace citysplat::cli
