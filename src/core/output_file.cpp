@@ -36,7 +36,8 @@ fs::path destination(const fs::path& path) {
 
 /// Whether `path` is the name of the open file and of no other.
 bool is_name_of(const fs::path& path, const File& file) {
-    struct stat named {}, open {};
+    struct stat named {
+    }, open{};
     return ::lstat(path.c_str(), &named) == 0 && ::fstat(file.descriptor(), &open) == 0 &&
            named.st_dev == open.st_dev && named.st_ino == open.st_ino;
 }

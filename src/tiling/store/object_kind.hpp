@@ -14,7 +14,7 @@ enum class ObjectKind {
     archive,     ///< points of a source (point_archive.hpp)
     payload,     ///< splats of a tile (splat_payload.hpp)
     generation,  ///< everything about one published generation (generation_record.hpp)
-    plan,        ///< what the shards of a build are to make (shard_record.hpp)
+    plan,        ///< what the workers of a build are to make (plan_record.hpp)
     share        ///< what one of them made
 };
 
