@@ -3,7 +3,7 @@
 #include "core/error.hpp"
 #include "core/output_file.hpp"
 #include "core/parallel.hpp"
-#include "objects/snapshot_discs.hpp"
+#include "objects/frames/snapshot_discs.hpp"
 
 #include <algorithm>
 #include <cmath>

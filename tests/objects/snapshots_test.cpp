@@ -2,8 +2,8 @@
 
 #include "core/error.hpp"
 #include "objects/driven_van.hpp"
+#include "objects/frames/snapshot_discs.hpp"
 #include "objects/object_points.hpp"
-#include "objects/snapshot_discs.hpp"
 #include "temp_dir.hpp"
 #include "trace/tracer.hpp"
 

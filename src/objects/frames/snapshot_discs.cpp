@@ -1,4 +1,4 @@
-#include "objects/snapshot_discs.hpp"
+#include "objects/frames/snapshot_discs.hpp"
 
 #include "core/math/lattice.hpp"
 
