@@ -1,6 +1,7 @@
 #include "objects/frame_alignment.hpp"
 
 #include "core/math/math_hd.hpp"
+#include "objects/end_ties.hpp"
 
 #include <algorithm>
 #include <array>
@@ -20,6 +21,12 @@ constexpr std::size_t kSurface = 400;
 constexpr int kRounds = 3;
 /// Where a cell of this width (4 cm) or one around it holds a point, the object was seen.
 constexpr std::int64_t kSeenCellSteps = 328;
+
+Vec3d middle_of(std::span<const ObjectPoint> points) {
+    Vec3d sum{0, 0, 0};
+    for (const ObjectPoint& p : points) sum = sum + p.place;
+    return sum * (1 / static_cast<double>(std::max<std::size_t>(1, points.size())));
+}
 
 class Aligner {
   public:
@@ -47,9 +54,11 @@ class Aligner {
         } else {
             for (const std::size_t i : order) place(i, by_box);
         }
-        for (int round = 0; round < kRounds; ++round)
+        for (int round = 0; round < kRounds; ++round) {
             for (std::size_t i = 0; i < cut_.frames.size(); ++i)
                 if (result_.frames[i].accepted) refine(i, round + 1 == kRounds);
+            if (round + 1 < kRounds) tie_ends();
+        }
         if (std::none_of(result_.frames.begin(), result_.frames.end(),
                          [](const AlignedFrame& f) { return f.accepted; }))
             return std::move(result_);
@@ -125,6 +134,27 @@ class Aligner {
             frame = {false, {}, r.inliers, r.overlap};
         else
             surface_.add(placed_[i]);
+    }
+
+    /// Moves looks along the object, those that see the same end together.
+    void tie_ends() {
+        std::vector<LookAlong> looks;
+        for (std::size_t i = 0; i < placed_.size(); ++i) {
+            if (!result_.frames[i].accepted) continue;
+            looks.push_back(look_along(placed_[i], surface_.level(1)));
+            const Vec3d middle = middle_of(cut_.frames[i].points);
+            looks.back().from_box_m = result_.frames[i].object_from_box.apply(middle).x - middle.x;
+        }
+        const auto shifts = shifts_along(looks, missing_length(cut_.track.size, placed_),
+                                         {options_.box_shift_m, options_.box_length_m});
+        auto shift = shifts.begin();
+        for (std::size_t i = 0; i < placed_.size(); ++i) {
+            if (!result_.frames[i].accepted) continue;
+            surface_.remove(placed_[i]);
+            result_.frames[i].object_from_box.translation.x += *shift++;
+            placed_[i] = moved(cut_.frames[i].points, result_.frames[i].object_from_box);
+            surface_.add(placed_[i]);
+        }
     }
 
     /// The frame of the largest look is as wrong as its box; the mean of all boxes is less so.
@@ -233,12 +263,6 @@ double middle_plane(const ObjectSize& size, std::span<const ObjectPoint> points,
     for (const double tolerance_m : {0.15, 0.08, 0.05, 0.05}) side = fitted(side, body, tolerance_m);
     const double off = side.y(at_x) - sign * size.width_m / 2;
     return std::fabs(off) <= kMostOff_m ? off : 0;
-}
-
-Vec3d middle_of(std::span<const ObjectPoint> points) {
-    Vec3d sum{0, 0, 0};
-    for (const ObjectPoint& p : points) sum = sum + p.place;
-    return sum * (1 / static_cast<double>(std::max<std::size_t>(1, points.size())));
 }
 
 }  // namespace

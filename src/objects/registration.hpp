@@ -20,6 +20,7 @@ struct RegistrationOptions {
     double most_shift_m = 0.3, most_turn_deg = 5;
     /// Standard deviation of a box: what no surface tells stays where the box has it.
     double box_shift_m = 0.15, box_turn_deg = 2.5;
+    double box_length_m = 0.05;  ///< the same of the length that the boxes of a track share
 };
 
 /// The surface at three widths of cells: wide ones find a match from afar, narrow ones are exact.

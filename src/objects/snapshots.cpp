@@ -3,8 +3,7 @@
 #include "core/error.hpp"
 #include "core/output_file.hpp"
 #include "core/parallel.hpp"
-#include "splat/generation/point_cloud.hpp"
-#include "splat/search/neighbour_search.hpp"
+#include "objects/frames/snapshot_discs.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -18,11 +17,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A disc covers the place of its point up to half-way to its neighbours: those of a scan lie in lines, and
-/// the fourth is usually the first of another line.
-constexpr std::int32_t kNeighbours = 5;  // with the point itself
-constexpr double kShareOfDistance = 0.7;
-
 fs::path index_of(const fs::path& folder) { return folder / "snapshots.json"; }
 fs::path splats_of(const fs::path& folder) { return folder / "splats"; }
 
@@ -32,6 +26,7 @@ struct Slot {
     std::vector<LatticePoint> places;
     std::vector<TilePoint> points;       ///< without their places
     std::vector<std::uint32_t> objects;  ///< of the points: (instance << 16 | label), or 0 without instance
+    std::vector<SeenRay> rays;           ///< of the points, and of all other points of a sweep
 };
 
 class SlotCollector {
@@ -44,20 +39,29 @@ class SlotCollector {
         if (b.label.empty()) return;
         std::uint64_t without = 0;
         for (std::size_t i = 0; i < b.size(); ++i) {
-            if (!options_.labels.contains(b.label[i])) continue;
+            if (!options_.labels.contains(b.label[i])) {
+                if (piece.sweep && !b.sensor.empty()) passing_.push_back(ray_of(b, i, SeenRay::kStands));
+                continue;
+            }
             if (b.sensor.empty()) {
                 ++without;
                 continue;
             }
             const double number = piece.sweep ? 0 : std::floor(b.gps_time[i] / options_.period_s);
             auto [slot, is_new] = slots_.try_emplace(number);
-            if (is_new && piece.sweep) slot->second = {piece.begin_s, piece.end_s, {}, {}, {}};
+            if (is_new && piece.sweep) slot->second = {piece.begin_s, piece.end_s, {}, {}, {}, {}};
             if (is_new && !piece.sweep)
-                slot->second = {number * options_.period_s, (number + 1) * options_.period_s, {}, {}, {}};
+                slot->second = {number * options_.period_s, (number + 1) * options_.period_s, {}, {}, {}, {}};
             slot->second.places.push_back({to_lattice(b.x[i]), to_lattice(b.y[i]), to_lattice(b.z[i])});
             slot->second.points.push_back(described(b, i));
             slot->second.objects.push_back(object_of(b, i));
+            slot->second.rays.push_back(ray_of(b, i, object_of(b, i)));
         }
+        if (piece.sweep && !slots_.empty()) {
+            std::vector<SeenRay>& rays = slots_.begin()->second.rays;
+            rays.insert(rays.end(), passing_.begin(), passing_.end());
+        }
+        passing_.clear();
         if (without == 0) return;
         const std::lock_guard lock(mutex_);
         report_.without_sensor += without;
@@ -69,6 +73,10 @@ class SlotCollector {
     static std::uint32_t object_of(const PointBatch& b, std::size_t i) {
         if (b.instance.empty() || b.instance[i] == 0) return 0;
         return std::uint32_t{b.instance[i]} << 16 | b.label[i];
+    }
+    static SeenRay ray_of(const PointBatch& b, std::size_t i, std::uint64_t thing) {
+        const auto snapped = [](double v) { return to_metres(to_lattice(v)); };
+        return {b.sensor[i], {snapped(b.x[i]), snapped(b.y[i]), snapped(b.z[i])}, thing};
     }
     static TilePoint described(const PointBatch& b, std::size_t i) {
         TilePoint p{};
@@ -88,6 +96,7 @@ class SlotCollector {
     SnapshotReport& report_;
     std::mutex& mutex_;
     std::map<double, Slot> slots_;
+    std::vector<SeenRay> passing_;
 };
 
 /// Whole metres at the lower corner of all points.
@@ -137,13 +146,15 @@ Made made(const Slot& slot, const std::string& source, const SnapshotOptions& op
     Made result{{slot.begin_s, slot.end_s, source, 0, {}, {}}};
     Snapshot& snapshot = result.snapshot;
     std::vector<Splat> splats;
+    const SeenRays rays(slot.rays);
+    const DiscBounds bounds{options.least_radius_m, options.most_radius_m};
     for (const auto& [object, points] : points_by_object(slot, frame, source)) {
         const bool counted = object != 0 && snapshot.objects.size() < kMostObjects;
         result.objects_uncounted += object != 0 && !counted;
         if (counted) snapshot.objects.push_back(object);
         const auto number = static_cast<std::uint8_t>(counted ? snapshot.objects.size() : 0);
-        // Neighbours are those of the same object: what is beside a car does not make its discs smaller.
-        for (Splat splat : discs_facing_sensor(points, frame, options, cancel)) {
+        cancel.check();
+        for (Splat splat : discs_facing_sensor(points, frame.origin_m(), rays, object, bounds)) {
             splat.instance = number;
             splats.push_back(splat);
         }
@@ -177,41 +188,6 @@ void SnapshotOptions::validate() const {
             "with --class");
     if (!(period_s > 0) || !(least_radius_m > 0) || !(most_radius_m >= least_radius_m))
         throw UsageError("the period and the radii of snapshots must be above 0");
-}
-
-std::vector<Splat> discs_facing_sensor(std::span<const TilePoint> points, const TileFrame& frame,
-                                       const SnapshotOptions& options, const CancelToken& cancel) {
-    if (points.empty()) return {};
-    const splat::PointCloud cloud = splat::make_point_cloud(frame, points, {}, ClassMap{}, cancel);
-    const splat::NeighbourIndex index(cloud.x, cloud.y, cloud.z, cloud.rank);
-    std::vector<std::uint32_t> queries(cloud.size());
-    for (std::size_t i = 0; i < queries.size(); ++i) queries[i] = static_cast<std::uint32_t>(i);
-    const std::vector<std::uint8_t> reach_class(cloud.size(), 0);
-    const auto reach_steps = static_cast<std::int32_t>(to_lattice(options.most_radius_m / kShareOfDistance));
-    const splat::Reach reach{kNeighbours, std::clamp(reach_steps, 1, splat::kMaxReach)};
-    std::vector<splat::Moments> moments(cloud.size());
-    splat::SearchScratch scratch;
-    splat::find_moments(index, {queries, reach_class, {&reach, 1}}, moments, scratch);
-    std::vector<Splat> splats(cloud.size());
-    for (std::size_t i = 0; i < cloud.size(); ++i) {
-        const splat::PointAttributes& a = cloud.attributes[i];
-        const Vec3d to = a.to_sensor();
-        const double range_m = length(to) / TilePoint::kSensorStepsPerMetre;
-        const double spacing_m = std::sqrt(static_cast<double>(moments[i].reach2)) * kLatticeStep_m;
-        const double radius_m =
-            std::clamp(kShareOfDistance * spacing_m, options.least_radius_m, options.most_radius_m);
-        Splat& s = splats[i];
-        s = {};
-        s.x = cloud.x[i], s.y = cloud.y[i], s.z = cloud.z[i];
-        s.normal = pack_normal(range_m > 0 ? normalized(to) : Vec3d{0, 0, 1});
-        s.radius = static_cast<std::uint16_t>(std::max<std::int64_t>(to_lattice(radius_m), 1));
-        s.label = a.label, s.intensity = a.intensity;
-        s.point_count = 1;
-        s.group = SplatGroup::non_surface;
-        s.range = static_cast<std::uint8_t>(std::min(std::floor(range_m + 0.5), 254.0));
-        s.incidence = kUnknownByte;
-    }
-    return splats;
 }
 
 SnapshotReport make_snapshots(const fs::path& folder, const ScanInputs& scans, const SnapshotOptions& options,

@@ -68,13 +68,10 @@ struct SnapshotReport {
 
 /// Makes snapshots of the scans: one for each sweep, or for each slot of time of a longer file. Frames of
 /// other files stay in the index, those of the same files are replaced. In memory are the dynamic points of
-/// as many files as there are threads. The same bytes for any number of threads and order of files.
+/// as many files as there are threads, and where these are sweeps all of their rays. The same bytes for any
+/// number of threads and order of files.
 SnapshotReport make_snapshots(const std::filesystem::path& folder, const ScanInputs& scans,
                               const SnapshotOptions& options, const CancelToken& cancel, Progress& progress);
-
-/// A disc for each point, facing the sensor, as wide as the distance to its neighbours asks for.
-std::vector<Splat> discs_facing_sensor(std::span<const TilePoint> points, const TileFrame& frame,
-                                       const SnapshotOptions& options, const CancelToken& cancel);
 
 std::string snapshot_index_text(std::span<const Snapshot> frames);
 std::vector<Snapshot> parse_snapshot_index(std::string_view text, const std::string& origin);

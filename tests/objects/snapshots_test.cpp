@@ -2,6 +2,8 @@
 
 #include "core/error.hpp"
 #include "objects/driven_van.hpp"
+#include "objects/frames/snapshot_discs.hpp"
+#include "objects/object_points.hpp"
 #include "temp_dir.hpp"
 #include "trace/tracer.hpp"
 
@@ -73,6 +75,54 @@ TEST_CASE("a snapshot holds what its scan saw of moving things and nothing else"
     for (double t = 1000.01; t < 1000.98; t += 0.01) CHECK(snapshots.during(t, t).size() == 1);
     CHECK(snapshots.during(1000, 1002).size() == 10);
     CHECK(snapshots.during(900, 950).empty());
+}
+
+TEST_CASE("discs of a frame touch one another and cover no ray that passed by") {
+    // A plate of 2 × 2 m, turned away from the sensor by 70 degrees, in front of a wall; three times as many
+    // rays in a line as there are lines.
+    const Vec3d sensor{0, 0, 0};
+    std::vector<SeenRay> rays;
+    std::vector<TilePoint> points;
+    std::vector<Vec3d> on_plate, beside;
+    constexpr double kSlope = 2.75;
+    for (int line = -20; line <= 20; ++line)
+        for (int column = -60; column <= 60; ++column) {
+            const Vec3d d = normalized(Vec3d{1, 0.004 * column, 0.012 * line});
+            const double range_m = 10 / (d.x - kSlope * d.y);
+            const Vec3d p = d * range_m;
+            const bool met = range_m > 0 && std::fabs(p.y) < 0.9 && std::fabs(p.z) < 1;
+            const Vec3d end = on_lattice(met ? p : d * (20 / d.x));
+            rays.push_back({sensor, end, met ? 0 : SeenRay::kStands});
+            (met ? on_plate : beside).push_back(d);
+            if (!met) continue;
+            TilePoint t{};
+            t.x = static_cast<std::int32_t>(to_lattice(end.x));
+            t.y = static_cast<std::int32_t>(to_lattice(end.y));
+            t.z = static_cast<std::int32_t>(to_lattice(end.z));
+            const auto steps = [](double v) { return static_cast<std::int16_t>(std::lround(-64 * v)); };
+            t.sensor_dx = steps(end.x), t.sensor_dy = steps(end.y), t.sensor_dz = steps(end.z);
+            points.push_back(t);
+        }
+    REQUIRE(points.size() > 300);
+    const SplatTile tile({}, discs_facing_sensor(points, {0, 0, 0}, SeenRays(rays), 0, {0.01, 0.14}));
+    const auto covered = [&](Vec3d direction) {
+        std::size_t discs = 0;
+        for (std::size_t i = 0; i < tile.size(); ++i) {
+            const Disc disc = tile.disc(i);
+            const Vec3d centre = vec_cast<double>(disc.centre);
+            const double depth = dot(centre, direction);
+            discs += length(centre - direction * depth) < static_cast<double>(disc.radius);
+        }
+        return discs;
+    };
+    for (const Vec3d& d : beside) REQUIRE(covered(d) == 0);
+    for (const Vec3d& d : on_plate) REQUIRE(covered(d) > 0);
+    // Rays half-way between those of a line meet a disc.
+    for (const Vec3d& d : on_plate) {
+        const Vec3d next = normalized(Vec3d{1, d.y / d.x + 0.004, d.z / d.x});
+        const Vec3d between = normalized(d + next);
+        if (d.y < next.y && covered(next) > 0) CHECK(covered(between) > 0);
+    }
 }
 
 TEST_CASE("snapshots are the same for any order of files and are replaced file by file") {
