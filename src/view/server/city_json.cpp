@@ -151,6 +151,35 @@ std::string path_json(const Trajectory& trajectory) {
     return json{{"poses", out}}.dump();
 }
 
+std::string scans_json(const ScanFolder* scans) {
+    json sensors = json::array();
+    if (scans)
+        for (const PlayedSensor& s : scans->sensors())
+            sensors.push_back({{"name", as_utf8(s.name)},
+                               {"frame", s.sensor_frame ? "sensor" : "world"},
+                               {"boxes", s.has_boxes},
+                               {"times", s.times_s},
+                               {"poses", s.poses}});
+    return json{{"folder", scans ? as_utf8(scans->name()) : ""}, {"sensors", sensors}}.dump();
+}
+
+std::string boxes_json(std::span<const Track> boxes) {
+    json list = json::array();
+    for (const Track& box : boxes) {
+        const StampedPose& stamped = box.path.poses().front();
+        const Pose& pose = stamped.world_from_body;
+        list.push_back({{"name", as_utf8(box.name)},
+                        {"class", as_utf8(box.class_name)},
+                        {"time", stamped.time_s},
+                        {"bottom", vec_json(pose.translation)},
+                        {"forward", vec_json(rotate(pose.rotation, {1, 0, 0}))},
+                        {"left", vec_json(rotate(pose.rotation, {0, 1, 0}))},
+                        {"up", vec_json(rotate(pose.rotation, {0, 0, 1}))},
+                        {"size", {box.size.length_m, box.size.width_m, box.size.height_m}}});
+    }
+    return json{{"boxes", list}}.dump();
+}
+
 std::string pick_json(const ShownCity& city, const Picked& picked) {
     json missing = json::array();
     for (const std::uint32_t tile : picked.missing) missing.push_back(city.tiles.tiles()[tile].key.text());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "splat/levels/level_pyramid.hpp"
+#include "view/scans/scan_folder.hpp"
 #include "view/server/city_facts.hpp"
 #include "view/server/picker.hpp"
 
@@ -12,6 +13,9 @@ namespace citysplat::view {
 std::string city_json(const ShownCity& city, const splat::LevelPyramid& levels);
 std::string progress_json(const ShownCity& city, const splat::LevelPyramid& levels);
 std::string path_json(const Trajectory& trajectory);
+/// Sensors, times and poses; none without a folder.
+std::string scans_json(const ScanFolder* scans);
+std::string boxes_json(std::span<const Track> boxes);
 std::string pick_json(const ShownCity& city, const Picked& picked);
 
 }  // namespace citysplat::view

@@ -81,6 +81,7 @@ ViewApi::ViewApi(const ShownCity& city, const ApiOptions& options)
       gate_(options.port, options.token),
       levels_(city.tiles, options.levels),
       picker_(city.tiles, options.pick_bytes),
+      scans_(options.scans),
       assets_hash_(hash_of_assets()),
       levels_key_(city.levels_key()),
       city_json_(city_json(city, levels_)) {}
@@ -118,6 +119,9 @@ Response ViewApi::route(const Request& request, const CancelToken& cancel) {
     if (path == "/api/city") return json_response(city_json_);
     if (path == "/api/path") return json_response(path_json(city_.facts.trajectory));
     if (path == "/api/progress") return json_response(progress_json(city_, levels_));
+    if (path == "/api/scans") return json_response(scans_json(scans_));
+    if (const auto rest = below("/api/scan/")) return scan(*rest, false);
+    if (const auto rest = below("/api/boxes/")) return scan(*rest, true);
     if (const auto rest = below("/app/")) return asset(*rest, request);
     if (const auto rest = below("/api/cube/")) return cube(*rest, cancel);
     return nothing_here();
@@ -167,6 +171,19 @@ Response ViewApi::cube(std::string_view rest, const CancelToken& cancel) {
     Response response = cube_response(made);
     // What lacks a tile may be whole tomorrow, when the tile was repaired.
     response.headers.push_back({"Cache-Control", std::string(made->incomplete ? "no-store" : kForGood)});
+    return response;
+}
+
+/// Two numbers, sensor and scan, and nothing else: no part of an address reaches the disk.
+Response ViewApi::scan(std::string_view rest, bool boxes) const {
+    const auto parts = split(rest, '/', 2);
+    if (!scans_ || !parts || parts->size() != 2) return nothing_here();
+    const auto sensor = parse_whole<std::uint32_t>((*parts)[0]),
+               number = parse_whole<std::uint32_t>((*parts)[1]);
+    if (!sensor || !number || !scans_->exists(*sensor, *number)) return nothing_here();
+    if (boxes) return json_response(boxes_json(scans_->boxes(*sensor, *number)));
+    Response response = cube_response(cube_of_points(scans_->scan(*sensor, *number)));
+    response.headers.push_back({"Cache-Control", "no-store"});  // simulate may write the directory again
     return response;
 }
 

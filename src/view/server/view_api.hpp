@@ -2,6 +2,7 @@
 
 #include "core/cancel.hpp"
 #include "splat/levels/level_pyramid.hpp"
+#include "view/scans/scan_folder.hpp"
 #include "view/server/city_facts.hpp"
 #include "view/server/exchange.hpp"
 #include "view/server/gate.hpp"
@@ -19,6 +20,7 @@ struct ApiOptions {
     std::string token;
     splat::PyramidOptions levels;
     std::uint64_t pick_bytes = std::uint64_t{256} << 20;  ///< tiles ready for rays
+    const ScanFolder* scans = nullptr;                    ///< to play; outlives the server
 };
 
 /// Answers requests about one city, without sockets. Routes are a fixed table; no part of a request is ever a
@@ -30,6 +32,9 @@ struct ApiOptions {
 ///   /api/cube/KEY/LEVEL/X/Y/Z        a cube of the levels of detail; KEY is of the splats
 ///   /api/pick?o=X,Y,Z&d=X,Y,Z        what a ray meets first
 ///   /api/path                        the trajectory
+///   /api/scans                       sensors, times and poses of the scans to play
+///   /api/scan/SENSOR/NUMBER          the points of one, as columns
+///   /api/boxes/SENSOR/NUMBER         what moved in it
 ///   /api/progress                    how far the levels are, and tiles that could not be read
 class ViewApi {
   public:
@@ -44,11 +49,13 @@ class ViewApi {
     Response asset(std::string_view rest, const Request& request) const;
     Response cube(std::string_view rest, const CancelToken& cancel);
     Response pick(std::string_view query, const CancelToken& cancel);
+    Response scan(std::string_view rest, bool boxes) const;
 
     ShownCity city_;
     Gate gate_;
     splat::LevelPyramid levels_;
     Picker picker_;
+    const ScanFolder* scans_;
     std::string assets_hash_, levels_key_, city_json_;
 };
 

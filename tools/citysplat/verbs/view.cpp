@@ -37,7 +37,7 @@ namespace citysplat::cli {
 namespace {
 
 struct ViewFlags {
-    std::string city, trajectory, cache = "256M";
+    std::string city, trajectory, scans, cache = "256M";
     std::int64_t generation = 0;  ///< 0: the latest
     int port = 0;
     bool open = false;
@@ -185,6 +185,8 @@ void run(Context& context, const ViewFlags& f) {
     options.port = server.port();
     options.token = view::Gate::new_token();
     options.levels.cache_bytes = parse_bytes(f.cache, "--cache");
+    std::optional<view::ScanFolder> scans;
+    if (!f.scans.empty()) options.scans = &scans.emplace(f.scans);
     view::ViewApi api({city, facts}, options);
     server.start([&api](const view::Request& request, const CancelToken& cancel) {
         return api.answer(request, cancel);
@@ -222,6 +224,9 @@ void add_view(CLI::App& app, Context& context) {
     verb.add_option("--trajectory", f.trajectory,
                     "to walk along (default: that of the first input, if it can be read)");
     f.how.add_to(verb);
+    verb.add_option("--scans", f.scans,
+                    "scans to play: a directory that simulate wrote, of one sensor or several")
+        ->type_name("DIR");
     verb.add_option("--cache", f.cache, "memory for levels of detail")
         ->capture_default_str()
         ->type_name("SIZE");
