@@ -1,14 +1,24 @@
 // What the colours mean.
 
+import { ONLY_AFTER, ONLY_BEFORE } from './generations.js';
+
 /** Colours of a value from low to high; the shader has the same (shaders.js). */
 export const RAMP = ['#352a6b', '#2f5c8f', '#25848e', '#3dab79', '#9bcb4a', '#fbe33a'];
 
 /**
  * Colour and text of each row.
- * @param {string} colouring @param {any} city as /api/city tells it @param {boolean} scans whether some are played
+ * @param {string} colouring @param {any} city as /api/city tells it
+ * @param {{scans: boolean, diff: import('./generations.js').Diff | null}} beside what is drawn over it
  * @returns {[string, string][]}
  */
-export function legendRows(colouring, city, scans) {
+export function legendRows(colouring, city, { scans, diff }) {
+  const rows = cityRows(colouring, city, scans);
+  if (diff) rows.unshift([ONLY_BEFORE, `only in generation ${diff.before.generation}`], [ONLY_AFTER, `only in generation ${diff.after.generation}`]);
+  return rows;
+}
+
+/** @param {string} colouring @param {any} city @param {boolean} scans @returns {[string, string][]} */
+function cityRows(colouring, city, scans) {
   const [low, high] = city.heights_m;
   switch (colouring) {
     case 'class':

@@ -2,12 +2,12 @@
 
 import { add, axes, direction, length, scale, sub } from './math.js';
 import { TileMap, tileFrom } from './map.js';
+import { Generations, ONLY_AFTER, ONLY_BEFORE, openGeneration, sceneOf } from './generations.js';
 import { legendRows } from './legend.js';
 import { byId, count, fillLegend, say } from './page.js';
 import { Playback } from './playback.js';
 import { Player, edgesOf } from './player.js';
 import { COLOURINGS, Renderer } from './renderer.js';
-import { Scene } from './scene.js';
 
 /** @typedef {import('./math.js').Vec3} Vec3 */
 
@@ -35,15 +35,21 @@ async function start() {
   const canvas = byId('view', HTMLCanvasElement);
   const renderer = new Renderer(canvas);
   say('message', 'Asking for the city …');
-  const city = await (await ask('/api/city')).json();
+  const { city, diff, word } = await openGeneration(fragment, ask);
   const path = (await (await ask('/api/path')).json()).poses;
   const scans = await (await ask('/api/scans')).json();
   const tiles = city.tiles.map(tileFrom);
   const map = new TileMap(byId('map', HTMLCanvasElement), tiles);
   map.path = path;
 
-  const scene = new Scene(city, async (id) =>
-    (await ask(`/api/cube/${city.levels_key}/${id.join('/')}`)).arrayBuffer(), renderer);
+  map.changes = diff?.tiles ?? [];
+  const scene = sceneOf(city, `/api/city/${city.generation}`, ask, renderer);
+  /** With what differs from another generation, in colours of their own. */
+  const scenes = [{ scene, tint: '' }];
+  if (diff) for (const [side, tint] of /** @type {const} */ ([[diff.before, ONLY_BEFORE], [diff.after, ONLY_AFTER]]))
+    scenes.push({ scene: sceneOf(side, `/api/diff/${diff.before.generation}/${diff.after.generation}`, ask, renderer), tint });
+  for (const s of scenes) { s.scene.discBudget /= scenes.length; s.scene.byteBudget /= scenes.length; }
+  const generations = new Generations(city, diff, ask, () => writeAddress());
   const player = new Player(scans, ask, renderer);
   const playback = new Playback(player, scans, () => { state.needed = true; ride(); playback.tell(); remember(); });
   renderer.setClasses(city.classes, city.unlisted.rgb);
@@ -91,7 +97,7 @@ async function start() {
   }
 
   function tellLegend() {
-    fillLegend(byId('legend', HTMLElement), legendRows(COLOURINGS[renderer.colouring], city, playback.here));
+    fillLegend(byId('legend', HTMLElement), legendRows(COLOURINGS[renderer.colouring], city, { scans: playback.here, diff }));
   }
 
   function tellPlace() {
@@ -116,7 +122,8 @@ async function start() {
     const pose = [...camera.eye.map((v) => v.toFixed(3)), ...[camera.yaw, camera.pitch, camera.fov].map((v) => (v / degrees).toFixed(3))];
     const view = new URLSearchParams({
       v: pose.join('_'), c: COLOURINGS[renderer.colouring], m: state.mode, b: renderer.edges ? '1' : '0',
-      e: String(scene.errorPixels), p: pivot.map((v) => v.toFixed(3)).join('_'), g: String(city.generation), s: state.along.toFixed(5) });
+      e: String(scene.errorPixels), p: pivot.map((v) => v.toFixed(3)).join('_'), g: generations.shown, s: state.along.toFixed(5) });
+    if (generations.since) view.set('q', generations.since);
     playback.remember(view);
     history.replaceState(null, '', `#${view}`);
   }
@@ -141,15 +148,12 @@ async function start() {
     setEdges(from.get('b') !== '0');
     setError(Number.isFinite(error) ? error : 6);
     playback.restore(from);
-    const wanted = from.get('g');
-    if (wanted && wanted !== String(city.generation))
-      say('message', `The address is of generation ${wanted}; this is generation ${city.generation}.`);
   }
 
   // ---------------------------------------------------------------- moving
 
   function moved() {
-    scene.moved();
+    for (const s of scenes) s.scene.moved();
     state.needed = true;
     remember();
   }
@@ -228,7 +232,7 @@ async function start() {
   function setEdges(on) { renderer.edges = on; byId('edges', HTMLInputElement).checked = on; state.needed = true; remember(); }
   /** @param {number} pixels */
   function setError(pixels) {
-    scene.errorPixels = Math.max(1, Math.min(64, pixels || 6));
+    for (const s of scenes) s.scene.errorPixels = Math.max(1, Math.min(64, pixels || 6));
     byId('error', HTMLInputElement).value = String(scene.errorPixels);
     moved();
   }
@@ -247,10 +251,10 @@ async function start() {
     const size = { width: canvas.clientWidth, height: canvas.clientHeight };
     const d = direction(camera, size, px, py);
     try {
-      const picked = await (await ask(`/api/pick?o=${camera.eye.join(',')}&d=${d.join(',')}`)).json();
+      const picked = await (await ask(`/api/pick?o=${camera.eye.join(',')}&d=${d.join(',')}&g=${city.generation}`)).json();
       state.picked = picked;
       tellPicked(picked);
-      if (picked.missing.length) tellMissing((await (await ask('/api/progress')).json()).missing);
+      if (picked.missing.length) tellMissing((await (await ask(`/api/progress/${city.generation}`)).json()).missing);
     } catch (e) { say('message', e instanceof Error ? e.message : String(e)); }
   }
   /** @param {any} picked */
@@ -394,29 +398,31 @@ async function start() {
   canvas.addEventListener('webglcontextrestored', () => {
     state.lost = false;
     renderer.begin();
-    scene.forget();
+    for (const s of scenes) s.scene.forget();
     player.forget();
     say('message', '');
     state.needed = true;
   });
-  scene.onChange = () => {
+  for (const s of scenes) s.scene.onChange = () => {
     state.needed = true;
-    if (scene.trouble) say('message', scene.trouble);
+    if (s.scene.trouble) say('message', s.scene.trouble);
     else if (!state.lost && scene.roots.every((r) => r.state === 'ready')) say('message', '');
-    if ([...scene.roots].some((r) => r.incomplete)) ask('/api/progress').then((r) => r.json()).then((p) => tellMissing(p.missing)).catch(() => {});
+    if ([...scene.roots].some((r) => r.incomplete)) ask(`/api/progress/${city.generation}`).then((r) => r.json()).then((p) => tellMissing(p.missing)).catch(() => {});
   };
 
   function drawFrame() {
     const ratio = devicePixelRatio || 1;
     const width = Math.max(1, Math.round(canvas.clientWidth * ratio)), height = Math.max(1, Math.round(canvas.clientHeight * ratio));
     if (canvas.width !== width || canvas.height !== height) { canvas.width = width; canvas.height = height; }
-    const chosen = scene.select(camera, canvas);
-    const layers = player.layers();
-    state.discs = renderer.draw(camera, playback.brightness > 0 ? chosen.parts : [], {
-      brightness: layers.length ? playback.brightness : 1, scans: layers, lines: edgesOf(layers.flatMap((s) => s.boxes), camera.eye) });
-    state.limited = chosen.limited;
-    state.largest = chosen.largest;
-    state.settled = chosen.settled;
+    const chosen = scenes.map((s) => s.scene.select(camera, canvas)), scans = player.layers();
+    const brightness = Math.min(scans.length ? playback.brightness : 1, diff ? 0.45 : 1);
+    state.discs = renderer.draw(camera, {
+      city: scans.length && brightness === 0 ? [] : chosen[0].parts, brightness,
+      tinted: chosen.slice(1).map((c, i) => ({ parts: c.parts, tint: scenes[i + 1].tint })),
+      scans, lines: edgesOf(scans.flatMap((s) => s.boxes), camera.eye) });
+    state.limited = chosen.some((c) => c.limited);
+    state.largest = Math.max(...chosen.map((c) => c.largest));
+    state.settled = chosen.every((c) => c.settled);
     state.frames++;
   }
 
@@ -442,13 +448,15 @@ async function start() {
   /** Fewer discs when frames are slow, more when they are quick. @param {number} busy @param {number} apart milliseconds */
   function adapt(busy, apart) {
     if (!state.automatic) return;
-    if (Math.max(busy, apart) > 60) scene.discBudget = Math.max(100_000, scene.discBudget * 0.85);
-    else if (apart < 25) scene.discBudget = Math.min(6_000_000, scene.discBudget * 1.05);
+    for (const s of scenes) {
+      if (Math.max(busy, apart) > 60) s.scene.discBudget = Math.max(100_000 / scenes.length, s.scene.discBudget * 0.85);
+      else if (apart < 25) s.scene.discBudget = Math.min(6_000_000 / scenes.length, s.scene.discBudget * 1.05);
+    }
   }
 
   async function watchLevels() {
     while (!scene.roots.every((r) => r.state === 'ready')) {
-      const p = await (await ask('/api/progress')).json();
+      const p = await (await ask(`/api/progress/${city.generation}`)).json();
       if (p.done < p.total) say('message', `Making levels of detail: ${p.done} of ${p.total} columns of 64 m …`);
       await new Promise((resolve) => setTimeout(resolve, 700));
     }
@@ -457,27 +465,32 @@ async function start() {
 
   // After a failed request: asks now and then until the server is back.
   setInterval(async () => {
-    if (!scene.trouble) return;
+    if (!scenes.some((s) => s.scene.trouble)) return;
     try {
       await ask('/api/progress');
-      scene.trouble = null;
-      scene.retry();
+      for (const s of scenes) { s.scene.trouble = null; s.scene.retry(); }
       say('message', '');
       state.needed = true;
     } catch { /* still away */ }
   }, 2000);
 
   new ResizeObserver(() => { state.needed = true; }).observe(canvas);
-  addEventListener('hashchange', () => readAddress(new URLSearchParams(location.hash.slice(1))));
+  setInterval(() => generations.look().catch(() => {}), 10_000);
+  addEventListener('hashchange', () => {
+    const to = new URLSearchParams(location.hash.slice(1));
+    if ((to.get('g') ?? generations.shown) !== generations.shown || (to.get('q') ?? '') !== generations.since) location.reload();
+    else readAddress(to);
+  });
   readAddress(fragment);
   if (tiles.length === 0) say('message', 'This generation has no splats.');
   else say('message', 'Loading …');
   writeAddress();  // without the token
+  if (word) say('published', word);
   watchLevels().catch((e) => say('message', e.message));
   requestAnimationFrame(frame);
 
   // For tests and the curious: what is shown now.
-  Object.assign(globalThis, { citysplat: { camera, city, map, pick, playback, player, renderer, scene, screenshot, state, readAddress, drawFrame, walkTo } });
+  Object.assign(globalThis, { citysplat: { camera, city, diff, generations, map, pick, playback, player, renderer, scene, screenshot, state, readAddress, drawFrame, walkTo } });
 }
 
 start().catch((e) => {

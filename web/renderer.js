@@ -8,12 +8,24 @@ import { DISC_FRAGMENT, DISC_VERTEX, LINE_FRAGMENT, LINE_VERTEX, PICTURE_FRAGMEN
 /** @typedef {import('./math.js').Vec3} Vec3 */
 /** @typedef {import('./scene.js').Part} Part */
 /** @typedef {{texture: WebGLTexture, wide: number[], half: number[]}} Columns */
+/** @typedef {{use: WebGLProgram, at: Record<string, WebGLUniformLocation | null>}} Program */
+/** @typedef {{width: number, height: number, colour: WebGLTexture | null, depth: WebGLTexture | null, buffer: WebGLFramebuffer | null}} Target */
 
 const WIDTH = 1024;
 const FAR = 1500;
 export const COLOURINGS = ['class', 'height', 'intensity', 'normal'];
 
 export class Renderer {
+  // What begin() makes, in the constructor and again after a lost context.
+  /** @type {Program} */ discs = /** @type {any} */ (null);
+  /** @type {Program} */ lines = /** @type {any} */ (null);
+  /** @type {Program} */ picture = /** @type {any} */ (null);
+  /** @type {WebGLVertexArrayObject | null} */ nothing = null;
+  /** @type {WebGLVertexArrayObject | null} */ strokes = null;
+  /** @type {WebGLBuffer | null} */ strokeEnds = null;
+  /** @type {WebGLTexture | null} */ colours = null;
+  /** @type {Target | null} */ target = null;
+
   /** @param {HTMLCanvasElement} canvas */
   constructor(canvas) {
     this.canvas = canvas;
@@ -112,16 +124,17 @@ export class Renderer {
 
   /**
    * Returns how many discs of the city were drawn.
-   * @param {Camera} camera @param {Part[]} parts
-   * @param {{brightness: number, scans: import('./player.js').Scan[], lines: Float32Array}} played
+   * @param {Camera} camera
+   * @param {{city: Part[], brightness: number, tinted: {parts: Part[], tint: string}[],
+   *   scans: import('./player.js').Scan[], lines: Float32Array}} what `tinted` lies over the city in one colour each
    */
-  draw(camera, parts, played = { brightness: 1, scans: [], lines: new Float32Array(0) }) {
+  draw(camera, what) {
     const gl = this.gl, target = this.prepareTarget();
     const { forward, left, up } = axes(camera);
     const tanX = Math.tan(camera.fov / 2), tanY = tanX * target.height / target.width;
-    const list = ranges(parts, camera.eye);
+    const list = ranges(what.city, camera.eye), over = what.tinted.map(({ parts, tint }) => ({ list: ranges(parts, camera.eye), tint }));
     // The nearest thing decides how much precision depths have.
-    const nearest = played.scans.length ? 0 : list.reduce((least, r) => Math.min(least, r.distance), 1000);
+    const nearest = what.scans.length ? 0 : [list, ...over.map((o) => o.list)].flat().reduce((least, r) => Math.min(least, r.distance), 1000);
     const near = Math.max(0.1, nearest * 0.5), far = 40000;
     const depthTerms = [(far + near) / (far - near), 2 * far * near / (far - near)];
 
@@ -141,22 +154,40 @@ export class Renderer {
     gl.uniform1f(at.farDistance, FAR);
     gl.uniform2f(at.heights, this.heights[0] - camera.eye[2], this.heights[1] - camera.eye[2]);
     gl.uniform1i(at.colouring, this.colouring);
-    gl.uniform1f(at.brightness, played.brightness);
     gl.uniform1i(at.points, 0);
     gl.uniform1i(at.columns, 0);
     gl.uniform1i(at.classColours, 1);
     gl.activeTexture(gl.TEXTURE1);
     gl.bindTexture(gl.TEXTURE_2D, this.colours);
     gl.activeTexture(gl.TEXTURE0);
+    // What lies over the city must not be hidden by the same discs, or by coarser ones that stand for them.
+    gl.uniform1f(at.behind, over.length ? 0.02 : 0);
+    gl.uniform1f(at.brightness, what.brightness);
+    gl.uniform4f(at.tint, 0, 0, 0, 0);
+    let drawn = this.drawRanges(list, camera.eye);
+    gl.uniform1f(at.behind, 0);
+    gl.uniform1f(at.brightness, 1);
+    for (const { list: those, tint } of over) {
+      const rgb = parseInt(tint.slice(1), 16), linear = [rgb >> 16, rgb >> 8 & 255, rgb & 255].map((v) => (v / 255) ** 2);
+      gl.uniform4f(at.tint, linear[0], linear[1], linear[2], 1);
+      drawn += this.drawRanges(those, camera.eye);
+    }
+    gl.uniform4f(at.tint, 0, 0, 0, 0);
+    this.drawScans(camera, what, target.width);
+    this.finish(target, { forward, left, up }, [tanX, tanY], depthTerms);
+    return drawn;
+  }
+
+  /** @param {ReturnType<typeof ranges>} list @param {Vec3} eye Returns how many discs they have. */
+  drawRanges(list, eye) {
     let drawn = 0;
     /** @type {unknown} */ let bound = null;
     for (const { cube, first, count } of list) {
-      if (bound !== cube) this.bind(bound = cube, camera.eye);
-      gl.drawArrays(gl.TRIANGLES, 3 * first, 3 * count);
+      if (bound !== cube) this.bind(cube, eye);
+      bound = cube;
+      this.gl.drawArrays(this.gl.TRIANGLES, 3 * first, 3 * count);
       drawn += count;
     }
-    this.drawScans(camera, played, target.width);
-    this.finish(target, { forward, left, up }, [tanX, tanY], depthTerms);
     return drawn;
   }
 
@@ -198,7 +229,7 @@ export class Renderer {
   }
 
   /**
-   * @param {NonNullable<Renderer['target']>} target @param {{forward: Vec3, left: Vec3, up: Vec3}} frame
+   * @param {Target} target @param {{forward: Vec3, left: Vec3, up: Vec3}} frame
    * @param {number[]} tangents @param {number[]} depthTerms
    */
   finish(target, { forward, left, up }, tangents, depthTerms) {
@@ -257,7 +288,7 @@ function nearest(gl) {
   gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
 }
 
-/** @param {WebGL2RenderingContext} gl @param {string} vertex @param {string} fragment */
+/** @param {WebGL2RenderingContext} gl @param {string} vertex @param {string} fragment @returns {Program} */
 function program(gl, vertex, fragment) {
   const use = /** @type {WebGLProgram} */ (gl.createProgram());
   for (const [kind, text] of /** @type {[number, string][]} */ ([[gl.VERTEX_SHADER, vertex], [gl.FRAGMENT_SHADER, fragment]])) {

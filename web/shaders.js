@@ -24,6 +24,7 @@ uniform mat3 cameraFromWorld;
 uniform vec4 projection;        // x, y, and two of depth
 uniform int colouring;
 uniform bool points;            // returns of a scan, which face the eye
+uniform float behind;           // share of the distance by which depths are larger than they are
 out vec3 fromEye; out vec2 onDisc;
 flat out vec3 normal; flat out vec3 base;
 
@@ -54,6 +55,7 @@ void main() {
   }
   vec3 p = cameraFromWorld * fromEye;
   gl_Position = vec4(p.x * projection.x, p.y * projection.y, -p.z * projection.z + projection.w, -p.z);
+  if (behind > 0.0) gl_Position.z = -p.z * projection.z + projection.w / (1.0 + behind);
 }`;
 
 export const DISC_FRAGMENT = `${COMMON}
@@ -61,6 +63,7 @@ uniform int colouring;          // 0 class, 1 height, 2 intensity, 3 normal
 uniform vec2 heights;           // low and high, from the eye
 uniform float farDistance, brightness;
 uniform bool points;
+uniform vec4 tint;              // instead of the colour, where its last is 1
 in vec3 fromEye; in vec2 onDisc;
 flat in vec3 normal; flat in vec3 base;
 out vec4 colour;
@@ -78,7 +81,8 @@ void main() {
   vec3 n = dot(normal, direction) > 0.0 && !points ? -normal : normal;
   vec3 c = base;
   if (colouring == 1) c = ramp((fromEye.z - heights.x) / max(heights.y - heights.x, 1e-3));
-  if (colouring == 3) {
+  if (tint.a > 0.0) c = tint.rgb;
+  if (colouring == 3 && tint.a == 0.0) {
     c = linear(0.5 + 0.5 * n);
   } else if (!points) {
     float sun = max(0.0, dot(n, vec3(0.48, -0.36, 0.8)));

@@ -14,6 +14,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -82,6 +83,15 @@ std::map<std::int64_t, std::int64_t> births(tiling::Catalog& catalog, std::int64
     return born;
 }
 
+std::vector<view::GenerationFacts> history_of(tiling::Catalog& catalog) {
+    std::vector<view::GenerationFacts> history;
+    for (const tiling::GenerationRow& row : catalog.history())
+        history.push_back({row.id, utc_text(row.created_s), row.note});
+    std::sort(history.begin(), history.end(),
+              [](const auto& a, const auto& b) { return a.number < b.number; });
+    return history;
+}
+
 view::CityFacts facts_of(const std::string& city, const tiling::GenerationRow& g) {
     const tiling::CityPaths paths(city);
     const tiling::ObjectStore store(paths);
@@ -100,12 +110,15 @@ view::CityFacts facts_of(const std::string& city, const tiling::GenerationRow& g
     facts.points = g.points;
     facts.tile_size_m = g.tile_size_m;
     for (const tiling::InputRow& input : inputs) facts.inputs.push_back(input.path);
-    for (const tiling::GenerationRow& row : catalog.history())
-        facts.history.push_back({row.id, utc_text(row.created_s), row.note});
+    facts.history = history_of(catalog);
     for (const tiling::ProductRow& product : catalog.tiles(g.id)) {
         if (!product.object) continue;
-        view::TileFacts tile{product.points, product.removed, born.at(product.id), "",
-                             sources.below(grid.core(product.tile))};
+        view::TileFacts tile{product.points,
+                             product.removed,
+                             born.at(product.id),
+                             "",
+                             sources.below(grid.core(product.tile)),
+                             product.object->hex()};
         if (!tiling::payload_fits(store, product))
             tile.problem = "its payload is missing or damaged; citysplat repair tells what can be done";
         facts.tiles.push_back(std::move(tile));
@@ -129,6 +142,25 @@ Trajectory path_of(const ViewFlags& f, const tiling::GenerationRow& g, Context& 
     }
     return {};
 }
+
+/// All that the catalog retains; reads it anew each time, because builds publish and gc removes meanwhile.
+class Generations final : public view::GenerationSource {
+  public:
+    explicit Generations(std::string city) : city_(std::move(city)) {}
+
+    std::vector<view::GenerationFacts> list() const override {
+        tiling::Catalog catalog = tiling::Catalog::open_to_read(tiling::CityPaths(city_).catalog());
+        return history_of(catalog);
+    }
+    Opened open(std::int64_t number) const override {
+        auto reader = std::make_unique<tiling::CityReader>(city_, number);
+        view::CityFacts facts = facts_of(city_, reader->generation());
+        return {std::move(reader), std::move(facts)};
+    }
+
+  private:
+    std::string city_;
+};
 
 /// A private file that sends the browser to the address: on a command line every user of the machine could
 /// read the token.
@@ -185,6 +217,8 @@ void run(Context& context, const ViewFlags& f) {
     options.port = server.port();
     options.token = view::Gate::new_token();
     options.levels.cache_bytes = parse_bytes(f.cache, "--cache");
+    const Generations generations(f.city);
+    options.generations = &generations;
     std::optional<view::ScanFolder> scans;
     if (!f.scans.empty()) options.scans = &scans.emplace(f.scans);
     view::ViewApi api({city, facts}, options);
