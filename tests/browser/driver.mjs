@@ -10,7 +10,8 @@ export const json = (...words) => JSON.parse(run(...words).toString());
 
 /** `citysplat view` while it runs. */
 export async function view(city, ...more) {
-  const child = spawn(CITYSPLAT, ['-q', 'view', city, '--trajectory', `${SCRATCH}/drive/trajectory.tum`, ...more], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(CITYSPLAT, ['-q', 'view', city, '--trajectory', `${SCRATCH}/drive/trajectory.tum`, ...more],
+    { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, XDG_CACHE_HOME: `${SCRATCH}/cache` } });
   const url = await new Promise((resolve, reject) => {
     child.stdout.once('data', (bytes) => resolve(String(bytes).trim()));
     child.once('exit', () => reject(new Error('citysplat view has ended')));

@@ -8,6 +8,17 @@ namespace citysplat::view {
 
 namespace {
 
+splat::PyramidOptions with_key(splat::PyramidOptions options, const ShownCity& city) {
+    options.store_key = city.levels_key();
+    return options;
+}
+
+/// Differences are looked at once.
+splat::PyramidOptions in_memory(splat::PyramidOptions options) {
+    options.store = nullptr;
+    return options;
+}
+
 std::string diff_key(const ShownCity& of, const ShownCity& without) {
     return Hasher()
         .text("levels of a difference")
@@ -23,7 +34,7 @@ std::string diff_key(const ShownCity& of, const ShownCity& without) {
 ShownGeneration::ShownGeneration(const ShownCity& shown, const splat::PyramidOptions& options,
                                  std::uint64_t pick_bytes)
     : city(shown),
-      levels(shown.tiles, options),
+      levels(shown.tiles, with_key(options, shown)),
       picker(shown.tiles, pick_bytes),
       key(shown.levels_key()),
       json(city_json(shown, levels)) {}
@@ -32,7 +43,7 @@ ShownGeneration::ShownGeneration(std::unique_ptr<const GenerationSource::Opened>
                                  const splat::PyramidOptions& options, std::uint64_t pick_bytes)
     : owned(std::move(opened)),
       city{*owned->tiles, owned->facts},
-      levels(city.tiles, options),
+      levels(city.tiles, with_key(options, city)),
       picker(city.tiles, pick_bytes),
       key(city.levels_key()),
       json(city_json(city, levels)) {}
@@ -42,8 +53,8 @@ ShownDiff::ShownDiff(std::shared_ptr<ShownGeneration> from, std::shared_ptr<Show
     : before(std::move(from)),
       after(std::move(to)),
       diff(before->city, after->city),
-      levels_before(diff.only_before, options),
-      levels_after(diff.only_after, options),
+      levels_before(diff.only_before, in_memory(options)),
+      levels_after(diff.only_after, in_memory(options)),
       key_before(diff_key(before->city, after->city)),
       key_after(diff_key(after->city, before->city)) {
     json = diff_json(*this, diff.changes(cancel));

@@ -38,10 +38,10 @@ namespace citysplat::cli {
 namespace {
 
 struct ViewFlags {
-    std::string city, trajectory, scans, cache = "256M";
+    std::string city, trajectory, scans, cache = "256M", levels, levels_size = "2G";
     std::int64_t generation = 0;  ///< 0: the latest
     int port = 0;
-    bool open = false;
+    bool open = false, make_levels = false;
     TrajectoryFlags how;
 };
 
@@ -201,6 +201,45 @@ void start_browser(const std::string& file, const Context& context) {
     std::thread([child] { ::waitpid(child, nullptr, 0); }).detach();
 }
 
+/// Where levels of detail are kept for the next time: a directory of the user's, never the city.
+std::optional<splat::LevelStore> level_store(const ViewFlags& f) {
+    const std::uint64_t most_bytes = parse_bytes(f.levels_size, "--levels-size");
+    std::filesystem::path directory = f.levels;
+    const auto variable = [](const char* name) -> std::filesystem::path {
+        const char* value = std::getenv(name);
+        return value ? value : "";
+    };
+    // As the XDG base directory specification has it: a relative path there does not count.
+    if (directory.empty() && variable("XDG_CACHE_HOME").is_absolute())
+        directory = variable("XDG_CACHE_HOME") / "citysplat/levels";
+    if (directory.empty() && variable("HOME").is_absolute())
+        directory = variable("HOME") / ".cache/citysplat/levels";
+    if (directory.empty() || most_bytes == 0) return std::nullopt;
+    return std::optional<splat::LevelStore>(std::in_place, directory, most_bytes);
+}
+
+/// All levels above cells, so that the first picture reads no splat.
+void make_levels(Context& context, const view::ShownCity& city, splat::PyramidOptions options) {
+    if (!options.store) throw UsageError("--make-levels needs a directory for levels: --levels DIR");
+    options.store_key = city.levels_key();
+    splat::LevelPyramid levels(city.tiles, options);
+    std::uint64_t discs = 0;
+    for (const splat::CubeId& root : levels.roots())
+        discs += levels.cube(root, context.cancel())->discs.size();
+    const std::size_t missing = levels.missing().size();
+    if (missing > 0)
+        context.warn(std::to_string(missing) +
+                     " tiles cannot be read; cubes that should have them are not kept");
+    context.result({{"generation", city.facts.generation},
+                    {"levels_key", options.store_key},
+                    {"tiles_read", levels.progress().done},
+                    {"missing", missing},
+                    {"kept_bytes", options.store->used_bytes()}},
+                   "levels of generation " + std::to_string(city.facts.generation) + ": " +
+                       format_count(discs) + " discs at the top, " +
+                       format_bytes(options.store->used_bytes()) + " kept\n");
+}
+
 void run(Context& context, const ViewFlags& f) {
     const std::optional<std::int64_t> wanted = f.generation > 0 ? std::optional(f.generation) : std::nullopt;
     const tiling::CityReader city(f.city, wanted);
@@ -210,13 +249,17 @@ void run(Context& context, const ViewFlags& f) {
         if (!facts.tiles[i].problem.empty())
             context.warn("tile " + city.tiles()[i].key.text() + ": " + facts.tiles[i].problem);
 
+    std::optional<splat::LevelStore> store = level_store(f);
+    view::ApiOptions options;
+    options.levels.cache_bytes = parse_bytes(f.cache, "--cache");
+    options.levels.store = store ? &*store : nullptr;
+    if (f.make_levels) return make_levels(context, {city, facts}, options.levels);
+
     view::ServerOptions server_options;
     server_options.port = static_cast<std::uint16_t>(f.port);
     view::HttpServer server(server_options);
-    view::ApiOptions options;
     options.port = server.port();
     options.token = view::Gate::new_token();
-    options.levels.cache_bytes = parse_bytes(f.cache, "--cache");
     const Generations generations(f.city);
     options.generations = &generations;
     std::optional<view::ScanFolder> scans;
@@ -264,6 +307,16 @@ void add_view(CLI::App& app, Context& context) {
     verb.add_option("--cache", f.cache, "memory for levels of detail")
         ->capture_default_str()
         ->type_name("SIZE");
+    verb.add_option(
+            "--levels", f.levels,
+            "directory that keeps levels of detail for the next time (default: citysplat/levels in the "
+            "cache directory of the user)")
+        ->type_name("DIR");
+    verb.add_option("--levels-size", f.levels_size, "most bytes in it; 0: nothing is kept")
+        ->capture_default_str()
+        ->type_name("SIZE");
+    verb.add_flag("--make-levels", f.make_levels,
+                  "make all levels, keep them and end: the next first picture reads no splat");
     verb.footer(
         "The address carries a token: who has it can look. Over ssh: citysplat view CITY --port 8765 there,\n"
         "ssh -L 8765:127.0.0.1:8765 HOST here, and open the printed address here.\n"
