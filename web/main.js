@@ -2,20 +2,16 @@
 
 import { add, axes, direction, length, scale, sub } from './math.js';
 import { TileMap, tileFrom } from './map.js';
+import { Generations, ONLY_AFTER, ONLY_BEFORE, openGeneration, sceneOf } from './generations.js';
+import { legendRows } from './legend.js';
+import { byId, count, fillLegend, say } from './page.js';
+import { Playback } from './playback.js';
+import { Player, edgesOf } from './player.js';
 import { COLOURINGS, Renderer } from './renderer.js';
-import { Scene } from './scene.js';
 
 /** @typedef {import('./math.js').Vec3} Vec3 */
 
-/** @template {HTMLElement} T @param {string} id @param {new () => T} kind @returns {T} */
-function element(id, kind) {
-  const found = document.getElementById(id);
-  if (!(found instanceof kind)) throw new Error(`#${id} is not in the page`);
-  return found;
-}
-const say = (/** @type {string} */ id, /** @type {string} */ text) => { element(id, HTMLElement).textContent = text; };
 const degrees = Math.PI / 180;
-const count = (/** @type {number} */ n) => n.toLocaleString('en').replaceAll(',', '\u2009');
 
 // The token comes in the fragment of the address, which is never sent, and does not stay there: an address that is
 // copied lets nobody in. Reloading the tab keeps it.
@@ -36,17 +32,26 @@ async function ask(path) {
 }
 
 async function start() {
-  const canvas = element('view', HTMLCanvasElement);
+  const canvas = byId('view', HTMLCanvasElement);
   const renderer = new Renderer(canvas);
   say('message', 'Asking for the city …');
-  const city = await (await ask('/api/city')).json();
+  const { city, diff, word } = await openGeneration(fragment, ask);
   const path = (await (await ask('/api/path')).json()).poses;
+  const scans = await (await ask('/api/scans')).json();
   const tiles = city.tiles.map(tileFrom);
-  const map = new TileMap(element('map', HTMLCanvasElement), tiles);
+  const map = new TileMap(byId('map', HTMLCanvasElement), tiles);
   map.path = path;
 
-  const scene = new Scene(city, async (id) =>
-    (await ask(`/api/cube/${city.levels_key}/${id.join('/')}`)).arrayBuffer(), renderer);
+  map.changes = diff?.tiles ?? [];
+  const scene = sceneOf(city, `/api/city/${city.generation}`, ask, renderer);
+  /** With what differs from another generation, in colours of their own. */
+  const scenes = [{ scene, tint: '' }];
+  if (diff) for (const [side, tint] of /** @type {const} */ ([[diff.before, ONLY_BEFORE], [diff.after, ONLY_AFTER]]))
+    scenes.push({ scene: sceneOf(side, `/api/diff/${diff.before.generation}/${diff.after.generation}`, ask, renderer), tint });
+  for (const s of scenes) { s.scene.discBudget /= scenes.length; s.scene.byteBudget /= scenes.length; }
+  const generations = new Generations(city, diff, ask, () => writeAddress());
+  const player = new Player(scans, ask, renderer);
+  const playback = new Playback(player, scans, () => { state.needed = true; ride(); playback.tell(); remember(); });
   renderer.setClasses(city.classes, city.unlisted.rgb);
   renderer.heights = city.heights_m;
 
@@ -74,7 +79,7 @@ async function start() {
   /** @param {{tile: string, index: number, reason: string}[]} missing */
   function tellMissing(missing) {
     for (const m of missing) tiles[m.index].problem = m.reason;
-    const line = element('missing', HTMLElement);
+    const line = byId('missing', HTMLElement);
     line.hidden = missing.length === 0;
     line.textContent = missing.length === 0 ? '' :
       `${missing.length} of ${tiles.length} tiles cannot be shown: ${missing.slice(0, 5).map((m) => m.tile).join(', ')}`;
@@ -92,34 +97,7 @@ async function start() {
   }
 
   function tellLegend() {
-    const legend = element('legend', HTMLElement);
-    legend.replaceChildren();
-    const add_ = (/** @type {string} */ colour, /** @type {string} */ text) => {
-      const swatch = document.createElement('canvas');
-      swatch.width = swatch.height = 16;
-      const g = swatch.getContext('2d');
-      if (g) { g.fillStyle = colour; g.fillRect(0, 0, 16, 16); }
-      const words = document.createElement('span');
-      words.textContent = text;
-      legend.append(swatch, words);
-    };
-    const [low, high] = renderer.heights;
-    const stops = ['#352a6b', '#2f5c8f', '#25848e', '#3dab79', '#9bcb4a', '#fbe33a'];
-    switch (COLOURINGS[renderer.colouring]) {
-      case 'class':
-        for (const c of city.classes) add_(c.rgb, c.name);
-        add_(city.unlisted.rgb, city.classes.length ? 'any other' : 'unlabelled');
-        break;
-      case 'height':
-        stops.forEach((rgb, i) => add_(rgb, `${(low + (high - low) * i / 5).toFixed(1)} m`));
-        break;
-      case 'intensity':
-        for (const share of [0, 0.25, 0.5, 0.75, 1]) { const v = Math.round(255 * Math.sqrt(share)); add_(`rgb(${v} ${v} ${v})`, `${Math.round(65535 * share)}`); }
-        break;
-      default:
-        add_('rgb(255 128 128)', 'faces east'); add_('rgb(0 128 128)', 'faces west'); add_('rgb(128 255 128)', 'faces north');
-        add_('rgb(128 0 128)', 'faces south'); add_('rgb(128 128 255)', 'faces up');
-    }
+    fillLegend(byId('legend', HTMLElement), legendRows(COLOURINGS[renderer.colouring], city, { scans: playback.here, diff }));
   }
 
   function tellPlace() {
@@ -129,7 +107,7 @@ async function start() {
     const pixels = canvas.clientWidth / 2 / Math.tan(camera.fov / 2) / distance;
     const wish = 120 / pixels, power = 10 ** Math.floor(Math.log10(wish));
     const metres = [5, 2, 1].map((k) => k * power).find((m) => m <= wish) ?? power;
-    element('scale', HTMLElement).style.width = `${metres * pixels}px`;
+    byId('scale', HTMLElement).style.width = `${metres * pixels}px`;
     say('scale-text', `${metres} m at a distance of ${distance.toFixed(0)} m`);
   }
 
@@ -144,7 +122,9 @@ async function start() {
     const pose = [...camera.eye.map((v) => v.toFixed(3)), ...[camera.yaw, camera.pitch, camera.fov].map((v) => (v / degrees).toFixed(3))];
     const view = new URLSearchParams({
       v: pose.join('_'), c: COLOURINGS[renderer.colouring], m: state.mode, b: renderer.edges ? '1' : '0',
-      e: String(scene.errorPixels), p: pivot.map((v) => v.toFixed(3)).join('_'), g: String(city.generation), s: state.along.toFixed(5) });
+      e: String(scene.errorPixels), p: pivot.map((v) => v.toFixed(3)).join('_'), g: generations.shown, s: state.along.toFixed(5) });
+    if (generations.since) view.set('q', generations.since);
+    playback.remember(view);
     history.replaceState(null, '', `#${view}`);
   }
   /** @param {string | null} text @param {number} n */
@@ -162,20 +142,18 @@ async function start() {
     } else overview();
     if (p) pivot = [p[0], p[1], p[2]];
     state.along = Math.max(0, Math.min(1, Number(from.get('s') ?? 0) || 0));
-    element('along', HTMLInputElement).value = String(state.along);
+    byId('along', HTMLInputElement).value = String(state.along);
     setColouring(Math.max(0, COLOURINGS.indexOf(from.get('c') ?? 'class')));
     setMode(from.get('m') === 'orbit' ? 'orbit' : 'fly');
     setEdges(from.get('b') !== '0');
     setError(Number.isFinite(error) ? error : 6);
-    const wanted = from.get('g');
-    if (wanted && wanted !== String(city.generation))
-      say('message', `The address is of generation ${wanted}; this is generation ${city.generation}.`);
+    playback.restore(from);
   }
 
   // ---------------------------------------------------------------- moving
 
   function moved() {
-    scene.moved();
+    for (const s of scenes) s.scene.moved();
     state.needed = true;
     remember();
   }
@@ -207,7 +185,7 @@ async function start() {
   function walkTo(share) {
     if (path.length === 0) return;
     state.along = Math.max(0, Math.min(1, share));
-    element('along', HTMLInputElement).value = String(state.along);
+    byId('along', HTMLInputElement).value = String(state.along);
     const at = state.along * (path.length - 1), i = Math.min(Math.floor(at), path.length - 2), t = at - i;
     const a = path[Math.max(0, i)], b = path[Math.max(0, i) + 1] ?? a;
     camera.eye = [a[1] + (b[1] - a[1]) * t, a[2] + (b[2] - a[2]) * t, a[3] + (b[3] - a[3]) * t];
@@ -227,31 +205,42 @@ async function start() {
     moved();
   }
 
+  /** With the sensor, looking where it is heading. */
+  function ride() {
+    const pose = playback.riding ? player.pose() : null;
+    if (!pose) return;
+    camera.eye = [pose[3], pose[7], pose[11]];
+    camera.yaw = Math.atan2(pose[4], pose[0]);
+    camera.pitch = Math.asin(Math.max(-1, Math.min(1, pose[8])));
+    moved();
+  }
+  player.onChange = () => { state.needed = true; ride(); playback.tell(); remember(); };
+
   // ---------------------------------------------------------------- choices
 
   /** @param {number} index */
   function setColouring(index) {
     renderer.colouring = index;
-    element('colouring', HTMLSelectElement).value = COLOURINGS[index];
+    byId('colouring', HTMLSelectElement).value = COLOURINGS[index];
     tellLegend();
     state.needed = true;
     remember();
   }
   /** @param {string} mode */
-  function setMode(mode) { state.mode = mode; element('mode', HTMLSelectElement).value = mode; remember(); }
+  function setMode(mode) { state.mode = mode; byId('mode', HTMLSelectElement).value = mode; remember(); }
   /** @param {boolean} on */
-  function setEdges(on) { renderer.edges = on; element('edges', HTMLInputElement).checked = on; state.needed = true; remember(); }
+  function setEdges(on) { renderer.edges = on; byId('edges', HTMLInputElement).checked = on; state.needed = true; remember(); }
   /** @param {number} pixels */
   function setError(pixels) {
-    scene.errorPixels = Math.max(1, Math.min(64, pixels || 6));
-    element('error', HTMLInputElement).value = String(scene.errorPixels);
+    for (const s of scenes) s.scene.errorPixels = Math.max(1, Math.min(64, pixels || 6));
+    byId('error', HTMLInputElement).value = String(scene.errorPixels);
     moved();
   }
   /** @param {boolean} on */
   function setMeasuring(on) {
     state.measuring = on;
     state.ends = [];
-    element('measure', HTMLButtonElement).setAttribute('aria-pressed', String(on));
+    byId('measure', HTMLButtonElement).setAttribute('aria-pressed', String(on));
     say('distance', on ? 'Pick the first point.' : '');
   }
 
@@ -262,15 +251,15 @@ async function start() {
     const size = { width: canvas.clientWidth, height: canvas.clientHeight };
     const d = direction(camera, size, px, py);
     try {
-      const picked = await (await ask(`/api/pick?o=${camera.eye.join(',')}&d=${d.join(',')}`)).json();
+      const picked = await (await ask(`/api/pick?o=${camera.eye.join(',')}&d=${d.join(',')}&g=${city.generation}`)).json();
       state.picked = picked;
       tellPicked(picked);
-      if (picked.missing.length) tellMissing((await (await ask('/api/progress')).json()).missing);
+      if (picked.missing.length) tellMissing((await (await ask(`/api/progress/${city.generation}`)).json()).missing);
     } catch (e) { say('message', e instanceof Error ? e.message : String(e)); }
   }
   /** @param {any} picked */
   function tellPicked(picked) {
-    const list = element('picked', HTMLElement);
+    const list = byId('picked', HTMLElement);
     list.replaceChildren();
     const row = (/** @type {string} */ name, /** @type {string} */ value) => {
       const dt = document.createElement('dt'), dd = document.createElement('dd');
@@ -330,7 +319,8 @@ async function start() {
     1: () => setColouring(0), 2: () => setColouring(1), 3: () => setColouring(2), 4: () => setColouring(3),
     f: () => setMode('fly'), o: () => setMode('orbit'), b: () => setEdges(!renderer.edges), h: overview, x: screenshot,
     g: () => setMeasuring(!state.measuring), '[': () => walkTo(state.along - 0.01), ']': () => walkTo(state.along + 0.01),
-    m: () => element('map', HTMLCanvasElement).focus(),
+    m: () => byId('map', HTMLCanvasElement).focus(),
+    p: () => playback.toggle(), ',': () => playback.step(-1), '.': () => playback.step(1), r: () => playback.ride(!playback.riding), v: () => playback.nextCity(),
     Enter: () => pick(canvas.clientWidth / 2, canvas.clientHeight / 2),
   };
   const motions = new Set(['w', 'a', 's', 'd', 'q', 'e', 'ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown']);
@@ -376,17 +366,17 @@ async function start() {
     go(-Math.sign(event.deltaY) * 0.1 * reach, 0, 0);
   }, { passive: false });
 
-  element('colouring', HTMLSelectElement).onchange = (e) => setColouring(COLOURINGS.indexOf(/** @type {HTMLSelectElement} */ (e.target).value));
-  element('mode', HTMLSelectElement).onchange = (e) => setMode(/** @type {HTMLSelectElement} */ (e.target).value);
-  element('edges', HTMLInputElement).onchange = (e) => setEdges(/** @type {HTMLInputElement} */ (e.target).checked);
-  element('error', HTMLInputElement).onchange = (e) => setError(Number(/** @type {HTMLInputElement} */ (e.target).value));
-  element('along', HTMLInputElement).oninput = (e) => walkTo(Number(/** @type {HTMLInputElement} */ (e.target).value));
-  element('back', HTMLButtonElement).onclick = keys['['];
-  element('on', HTMLButtonElement).onclick = keys[']'];
-  element('home', HTMLButtonElement).onclick = overview;
-  element('shot', HTMLButtonElement).onclick = screenshot;
-  element('pick', HTMLButtonElement).onclick = keys.Enter;
-  element('measure', HTMLButtonElement).onclick = keys.g;
+  byId('colouring', HTMLSelectElement).onchange = (e) => setColouring(COLOURINGS.indexOf(/** @type {HTMLSelectElement} */ (e.target).value));
+  byId('mode', HTMLSelectElement).onchange = (e) => setMode(/** @type {HTMLSelectElement} */ (e.target).value);
+  byId('edges', HTMLInputElement).onchange = (e) => setEdges(/** @type {HTMLInputElement} */ (e.target).checked);
+  byId('error', HTMLInputElement).onchange = (e) => setError(Number(/** @type {HTMLInputElement} */ (e.target).value));
+  byId('along', HTMLInputElement).oninput = (e) => walkTo(Number(/** @type {HTMLInputElement} */ (e.target).value));
+  byId('back', HTMLButtonElement).onclick = keys['['];
+  byId('on', HTMLButtonElement).onclick = keys[']'];
+  byId('home', HTMLButtonElement).onclick = overview;
+  byId('shot', HTMLButtonElement).onclick = screenshot;
+  byId('pick', HTMLButtonElement).onclick = keys.Enter;
+  byId('measure', HTMLButtonElement).onclick = keys.g;
   if (path.length > 0) for (const id of ['along', 'back', 'on']) document.getElementById(id)?.removeAttribute('disabled');
 
   map.canvas.addEventListener('pointermove', (e) => { map.chosen = map.at(e.offsetX, e.offsetY); tellTile(); map.draw(camera); });
@@ -408,26 +398,31 @@ async function start() {
   canvas.addEventListener('webglcontextrestored', () => {
     state.lost = false;
     renderer.begin();
-    scene.forget();
+    for (const s of scenes) s.scene.forget();
+    player.forget();
     say('message', '');
     state.needed = true;
   });
-  scene.onChange = () => {
+  for (const s of scenes) s.scene.onChange = () => {
     state.needed = true;
-    if (scene.trouble) say('message', scene.trouble);
+    if (s.scene.trouble) say('message', s.scene.trouble);
     else if (!state.lost && scene.roots.every((r) => r.state === 'ready')) say('message', '');
-    if ([...scene.roots].some((r) => r.incomplete)) ask('/api/progress').then((r) => r.json()).then((p) => tellMissing(p.missing)).catch(() => {});
+    if ([...scene.roots].some((r) => r.incomplete)) ask(`/api/progress/${city.generation}`).then((r) => r.json()).then((p) => tellMissing(p.missing)).catch(() => {});
   };
 
   function drawFrame() {
     const ratio = devicePixelRatio || 1;
     const width = Math.max(1, Math.round(canvas.clientWidth * ratio)), height = Math.max(1, Math.round(canvas.clientHeight * ratio));
     if (canvas.width !== width || canvas.height !== height) { canvas.width = width; canvas.height = height; }
-    const chosen = scene.select(camera, canvas);
-    state.discs = renderer.draw(camera, chosen.parts);
-    state.limited = chosen.limited;
-    state.largest = chosen.largest;
-    state.settled = chosen.settled;
+    const chosen = scenes.map((s) => s.scene.select(camera, canvas)), scans = player.layers();
+    const brightness = Math.min(scans.length ? playback.brightness : 1, diff ? 0.45 : 1);
+    state.discs = renderer.draw(camera, {
+      city: scans.length && brightness === 0 ? [] : chosen[0].parts, brightness,
+      tinted: chosen.slice(1).map((c, i) => ({ parts: c.parts, tint: scenes[i + 1].tint })),
+      scans, lines: edgesOf(scans.flatMap((s) => s.boxes), camera.eye) });
+    state.limited = chosen.some((c) => c.limited);
+    state.largest = Math.max(...chosen.map((c) => c.largest));
+    state.settled = chosen.every((c) => c.settled);
     state.frames++;
   }
 
@@ -437,6 +432,7 @@ async function start() {
     const seconds = Math.min(0.1, (now - before) / 1000);
     before = now;
     moveByKeys(seconds);
+    if (player.tick(seconds)) state.needed = true;
     if (state.needed && !state.lost) {
       state.needed = false;
       const begin = performance.now();
@@ -452,13 +448,15 @@ async function start() {
   /** Fewer discs when frames are slow, more when they are quick. @param {number} busy @param {number} apart milliseconds */
   function adapt(busy, apart) {
     if (!state.automatic) return;
-    if (Math.max(busy, apart) > 60) scene.discBudget = Math.max(100_000, scene.discBudget * 0.85);
-    else if (apart < 25) scene.discBudget = Math.min(6_000_000, scene.discBudget * 1.05);
+    for (const s of scenes) {
+      if (Math.max(busy, apart) > 60) s.scene.discBudget = Math.max(100_000 / scenes.length, s.scene.discBudget * 0.85);
+      else if (apart < 25) s.scene.discBudget = Math.min(6_000_000 / scenes.length, s.scene.discBudget * 1.05);
+    }
   }
 
   async function watchLevels() {
     while (!scene.roots.every((r) => r.state === 'ready')) {
-      const p = await (await ask('/api/progress')).json();
+      const p = await (await ask(`/api/progress/${city.generation}`)).json();
       if (p.done < p.total) say('message', `Making levels of detail: ${p.done} of ${p.total} columns of 64 m …`);
       await new Promise((resolve) => setTimeout(resolve, 700));
     }
@@ -467,27 +465,32 @@ async function start() {
 
   // After a failed request: asks now and then until the server is back.
   setInterval(async () => {
-    if (!scene.trouble) return;
+    if (!scenes.some((s) => s.scene.trouble)) return;
     try {
       await ask('/api/progress');
-      scene.trouble = null;
-      scene.retry();
+      for (const s of scenes) { s.scene.trouble = null; s.scene.retry(); }
       say('message', '');
       state.needed = true;
     } catch { /* still away */ }
   }, 2000);
 
   new ResizeObserver(() => { state.needed = true; }).observe(canvas);
-  addEventListener('hashchange', () => readAddress(new URLSearchParams(location.hash.slice(1))));
+  setInterval(() => generations.look().catch(() => {}), 10_000);
+  addEventListener('hashchange', () => {
+    const to = new URLSearchParams(location.hash.slice(1));
+    if ((to.get('g') ?? generations.shown) !== generations.shown || (to.get('q') ?? '') !== generations.since) location.reload();
+    else readAddress(to);
+  });
   readAddress(fragment);
   if (tiles.length === 0) say('message', 'This generation has no splats.');
   else say('message', 'Loading …');
   writeAddress();  // without the token
+  if (word) say('published', word);
   watchLevels().catch((e) => say('message', e.message));
   requestAnimationFrame(frame);
 
   // For tests and the curious: what is shown now.
-  Object.assign(globalThis, { citysplat: { camera, city, map, pick, renderer, scene, screenshot, state, readAddress, drawFrame, walkTo } });
+  Object.assign(globalThis, { citysplat: { camera, city, diff, generations, map, pick, playback, player, renderer, scene, screenshot, state, readAddress, drawFrame, walkTo } });
 }
 
 start().catch((e) => {

@@ -27,6 +27,7 @@ export class TileMap {
     this.tiles = tiles;
     this.chosen = -1;
     /** @type {number[][]} */ this.path = [];
+    /** @type {import('./generations.js').Change[]} Tiles that another generation has otherwise. */ this.changes = [];
     this.box = [Infinity, Infinity, -Infinity, -Infinity];
     for (const { box } of tiles)
       this.box = [Math.min(this.box[0], box[0]), Math.min(this.box[1], box[1]), Math.max(this.box[2], box[3]), Math.max(this.box[3], box[4])];
@@ -70,6 +71,16 @@ export class TileMap {
         g.strokeRect(px, py, qx - px - 1, qy - py - 1);
       }
     });
+    g.font = `${13 * ratio}px system-ui, sans-serif`;
+    g.textAlign = 'center';
+    g.textBaseline = 'middle';
+    for (const { kind, box } of this.changes) {
+      const [px, py] = to(box[0], box[4]), [qx, qy] = to(box[3], box[1]);
+      g.strokeStyle = g.fillStyle = kind === 'added' ? '#56b4e9' : kind === 'removed' ? '#e69f00' : '#ffffff';
+      g.lineWidth = 2 * ratio;
+      g.strokeRect(px + 2, py + 2, qx - px - 4, qy - py - 4);
+      g.fillText(kind === 'added' ? '+' : kind === 'removed' ? '−' : '±', (px + qx) / 2, (py + qy) / 2);
+    }
     g.strokeStyle = '#ffffff';
     g.lineWidth = 1.5;
     g.beginPath();

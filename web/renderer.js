@@ -2,18 +2,30 @@
 // 32-bit words as they came, and the vertex shader reads them.
 
 import { axes, boxDistance } from './math.js';
-import { DISC_FRAGMENT, DISC_VERTEX, PICTURE_FRAGMENT, PICTURE_VERTEX } from './shaders.js';
+import { DISC_FRAGMENT, DISC_VERTEX, LINE_FRAGMENT, LINE_VERTEX, PICTURE_FRAGMENT, PICTURE_VERTEX } from './shaders.js';
 
 /** @typedef {import('./math.js').Camera} Camera */
 /** @typedef {import('./math.js').Vec3} Vec3 */
 /** @typedef {import('./scene.js').Part} Part */
 /** @typedef {{texture: WebGLTexture, wide: number[], half: number[]}} Columns */
+/** @typedef {{use: WebGLProgram, at: Record<string, WebGLUniformLocation | null>}} Program */
+/** @typedef {{width: number, height: number, colour: WebGLTexture | null, depth: WebGLTexture | null, buffer: WebGLFramebuffer | null}} Target */
 
 const WIDTH = 1024;
 const FAR = 1500;
 export const COLOURINGS = ['class', 'height', 'intensity', 'normal'];
 
 export class Renderer {
+  // What begin() makes, in the constructor and again after a lost context.
+  /** @type {Program} */ discs = /** @type {any} */ (null);
+  /** @type {Program} */ lines = /** @type {any} */ (null);
+  /** @type {Program} */ picture = /** @type {any} */ (null);
+  /** @type {WebGLVertexArrayObject | null} */ nothing = null;
+  /** @type {WebGLVertexArrayObject | null} */ strokes = null;
+  /** @type {WebGLBuffer | null} */ strokeEnds = null;
+  /** @type {WebGLTexture | null} */ colours = null;
+  /** @type {Target | null} */ target = null;
+
   /** @param {HTMLCanvasElement} canvas */
   constructor(canvas) {
     this.canvas = canvas;
@@ -22,6 +34,8 @@ export class Renderer {
     this.gl = gl;
     this.edges = true;
     this.colouring = 0;
+    this.pointPixels = 1.2;  // radius of a return of a scan
+    this.projection = [1, 1, 0, 0];
     /** @type {[number, number]} */ this.heights = [0, 1];
     /** @type {{label: number, rgb: string}[]} */ this.classes = [];
     this.unlisted = '#808080';
@@ -33,7 +47,14 @@ export class Renderer {
     const gl = this.gl;
     this.discs = program(gl, DISC_VERTEX, DISC_FRAGMENT);
     this.picture = program(gl, PICTURE_VERTEX, PICTURE_FRAGMENT);
+    this.lines = program(gl, LINE_VERTEX, LINE_FRAGMENT);
     this.nothing = gl.createVertexArray();
+    this.strokes = gl.createVertexArray();
+    this.strokeEnds = gl.createBuffer();
+    gl.bindVertexArray(this.strokes);
+    gl.bindBuffer(gl.ARRAY_BUFFER, this.strokeEnds);
+    gl.enableVertexAttribArray(0);
+    gl.vertexAttribPointer(0, 3, gl.FLOAT, false, 0, 0);
     this.colours = gl.createTexture();
     this.target = null;
     this.setClasses(this.classes, this.unlisted);
@@ -101,14 +122,20 @@ export class Renderer {
     return this.target;
   }
 
-  /** @param {Camera} camera @param {Part[]} parts Returns how many discs were drawn. */
-  draw(camera, parts) {
+  /**
+   * Returns how many discs of the city were drawn.
+   * @param {Camera} camera
+   * @param {{city: Part[], brightness: number, tinted: {parts: Part[], tint: string}[],
+   *   scans: import('./player.js').Scan[], lines: Float32Array}} what `tinted` lies over the city in one colour each
+   */
+  draw(camera, what) {
     const gl = this.gl, target = this.prepareTarget();
     const { forward, left, up } = axes(camera);
     const tanX = Math.tan(camera.fov / 2), tanY = tanX * target.height / target.width;
-    const list = ranges(parts, camera.eye);
+    const list = ranges(what.city, camera.eye), over = what.tinted.map(({ parts, tint }) => ({ list: ranges(parts, camera.eye), tint }));
     // The nearest thing decides how much precision depths have.
-    const near = Math.max(0.1, Math.min(...list.map((r) => r.distance), 1000) * 0.5), far = 40000;
+    const nearest = what.scans.length ? 0 : [list, ...over.map((o) => o.list)].flat().reduce((least, r) => Math.min(least, r.distance), 1000);
+    const near = Math.max(0.1, nearest * 0.5), far = 40000;
     const depthTerms = [(far + near) / (far - near), 2 * far * near / (far - near)];
 
     gl.bindFramebuffer(gl.FRAMEBUFFER, target.buffer);
@@ -121,37 +148,88 @@ export class Renderer {
     gl.useProgram(use);
     gl.uniformMatrix3fv(at.cameraFromWorld, false,
       [-left[0], up[0], -forward[0], -left[1], up[1], -forward[1], -left[2], up[2], -forward[2]]);
-    gl.uniform4f(at.projection, 1 / tanX, 1 / tanY, depthTerms[0], -depthTerms[1]);
+    this.projection = [1 / tanX, 1 / tanY, depthTerms[0], -depthTerms[1]];
+    gl.uniform4fv(at.projection, this.projection);
     gl.uniform1f(at.leastRadius, 0.6 * 2 * tanX / target.width);
     gl.uniform1f(at.farDistance, FAR);
     gl.uniform2f(at.heights, this.heights[0] - camera.eye[2], this.heights[1] - camera.eye[2]);
     gl.uniform1i(at.colouring, this.colouring);
+    gl.uniform1i(at.points, 0);
     gl.uniform1i(at.columns, 0);
     gl.uniform1i(at.classColours, 1);
     gl.activeTexture(gl.TEXTURE1);
     gl.bindTexture(gl.TEXTURE_2D, this.colours);
     gl.activeTexture(gl.TEXTURE0);
-    let drawn = 0;
-    /** @type {unknown} */ let bound = null;
-    for (const { cube, first, count } of list) {
-      const columns = /** @type {Columns} */ (cube.texture);
-      if (bound !== cube) {
-        bound = cube;
-        gl.bindTexture(gl.TEXTURE_2D, columns.texture);
-        gl.uniform4iv(at.wideColumns, columns.wide);
-        gl.uniform3iv(at.halfColumns, columns.half);
-        gl.uniform1f(at.unit, cube.unit);
-        gl.uniform3f(at.corner, cube.corner[0] - camera.eye[0], cube.corner[1] - camera.eye[1], cube.corner[2] - camera.eye[2]);
-      }
-      gl.drawArrays(gl.TRIANGLES, 3 * first, 3 * count);
-      drawn += count;
+    // What lies over the city must not be hidden by the same discs, or by coarser ones that stand for them.
+    gl.uniform1f(at.behind, over.length ? 0.02 : 0);
+    gl.uniform1f(at.brightness, what.brightness);
+    gl.uniform4f(at.tint, 0, 0, 0, 0);
+    let drawn = this.drawRanges(list, camera.eye);
+    gl.uniform1f(at.behind, 0);
+    gl.uniform1f(at.brightness, 1);
+    for (const { list: those, tint } of over) {
+      const rgb = parseInt(tint.slice(1), 16), linear = [rgb >> 16, rgb >> 8 & 255, rgb & 255].map((v) => (v / 255) ** 2);
+      gl.uniform4f(at.tint, linear[0], linear[1], linear[2], 1);
+      drawn += this.drawRanges(those, camera.eye);
     }
+    gl.uniform4f(at.tint, 0, 0, 0, 0);
+    this.drawScans(camera, what, target.width);
     this.finish(target, { forward, left, up }, [tanX, tanY], depthTerms);
     return drawn;
   }
 
+  /** @param {ReturnType<typeof ranges>} list @param {Vec3} eye Returns how many discs they have. */
+  drawRanges(list, eye) {
+    let drawn = 0;
+    /** @type {unknown} */ let bound = null;
+    for (const { cube, first, count } of list) {
+      if (bound !== cube) this.bind(cube, eye);
+      bound = cube;
+      this.gl.drawArrays(this.gl.TRIANGLES, 3 * first, 3 * count);
+      drawn += count;
+    }
+    return drawn;
+  }
+
+  /** The columns that are drawn next. @param {{texture: unknown, unit: number, corner: Vec3}} of @param {Vec3} eye */
+  bind(of, eye) {
+    const gl = this.gl, columns = /** @type {Columns} */ (of.texture), { at } = this.discs;
+    gl.bindTexture(gl.TEXTURE_2D, columns.texture);
+    gl.uniform4iv(at.wideColumns, columns.wide);
+    gl.uniform3iv(at.halfColumns, columns.half);
+    gl.uniform1f(at.unit, of.unit);
+    gl.uniform3f(at.corner, of.corner[0] - eye[0], of.corner[1] - eye[1], of.corner[2] - eye[2]);
+  }
+
   /**
-   * @param {NonNullable<Renderer['target']>} target @param {{forward: Vec3, left: Vec3, up: Vec3}} frame
+   * Returns of scans face the eye and are a few pixels wide; lines are the edges of boxes.
+   * @param {Camera} camera @param {{scans: import('./player.js').Scan[], lines: Float32Array}} played @param {number} width
+   */
+  drawScans(camera, { scans, lines }, width) {
+    const gl = this.gl, { at } = this.discs, tanX = Math.tan(camera.fov / 2);
+    gl.uniform1f(at.brightness, 1);
+    gl.uniform1i(at.points, 1);
+    gl.uniform1f(at.leastRadius, this.pointPixels * 2 * tanX / width);
+    for (const scan of scans) {
+      if (!scan.texture) continue;
+      this.bind(scan, camera.eye);
+      gl.drawArrays(gl.TRIANGLES, 0, 3 * scan.count);
+    }
+    if (lines.length === 0) return;
+    gl.useProgram(this.lines.use);
+    const { forward, left, up } = axes(camera);
+    gl.uniformMatrix3fv(this.lines.at.cameraFromWorld, false,
+      [-left[0], up[0], -forward[0], -left[1], up[1], -forward[1], -left[2], up[2], -forward[2]]);
+    gl.uniform4fv(this.lines.at.projection, this.projection);
+    gl.bindVertexArray(this.strokes);
+    gl.bindBuffer(gl.ARRAY_BUFFER, this.strokeEnds);
+    gl.bufferData(gl.ARRAY_BUFFER, lines, gl.STREAM_DRAW);
+    gl.drawArrays(gl.LINES, 0, lines.length / 3);
+    gl.bindVertexArray(this.nothing);
+  }
+
+  /**
+   * @param {Target} target @param {{forward: Vec3, left: Vec3, up: Vec3}} frame
    * @param {number[]} tangents @param {number[]} depthTerms
    */
   finish(target, { forward, left, up }, tangents, depthTerms) {
@@ -210,7 +288,7 @@ function nearest(gl) {
   gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
 }
 
-/** @param {WebGL2RenderingContext} gl @param {string} vertex @param {string} fragment */
+/** @param {WebGL2RenderingContext} gl @param {string} vertex @param {string} fragment @returns {Program} */
 function program(gl, vertex, fragment) {
   const use = /** @type {WebGLProgram} */ (gl.createProgram());
   for (const [kind, text] of /** @type {[number, string][]} */ ([[gl.VERTEX_SHADER, vertex], [gl.FRAGMENT_SHADER, fragment]])) {

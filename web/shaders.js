@@ -23,6 +23,8 @@ uniform float leastRadius;      // of a disc at a distance of one metre
 uniform mat3 cameraFromWorld;
 uniform vec4 projection;        // x, y, and two of depth
 uniform int colouring;
+uniform bool points;            // returns of a scan, which face the eye
+uniform float behind;           // share of the distance by which depths are larger than they are
 out vec3 fromEye; out vec2 onDisc;
 flat out vec3 normal; flat out vec3 base;
 
@@ -41,9 +43,10 @@ void main() {
                                      steps(word(wideColumns.z + disc)));
   normal = unpackNormal(word(wideColumns.w + disc));
   float radius = max(unit * float(halfWord(halfColumns.x + disc)), leastRadius * length(centre));
-  vec3 u = normalize(cross(normal, abs(normal.z) < 0.8 ? vec3(0.0, 0.0, 1.0) : vec3(1.0, 0.0, 0.0)));
+  vec3 facing = points ? normalize(centre) : normal;
+  vec3 u = normalize(cross(facing, abs(facing.z) < 0.8 ? vec3(0.0, 0.0, 1.0) : vec3(1.0, 0.0, 0.0)));
   onDisc = vertex == 0 ? vec2(0.0, 2.0) : vec2(vertex == 1 ? -1.7320508 : 1.7320508, -1.0);
-  fromEye = centre + radius * (onDisc.x * u + onDisc.y * cross(normal, u));
+  fromEye = centre + radius * (onDisc.x * u + onDisc.y * cross(facing, u));
   if (colouring == 0) {
     int label = int(halfWord(halfColumns.y + disc));
     base = linear(texelFetch(classColours, ivec2(label & 255, label >> 8), 0).rgb);
@@ -52,12 +55,15 @@ void main() {
   }
   vec3 p = cameraFromWorld * fromEye;
   gl_Position = vec4(p.x * projection.x, p.y * projection.y, -p.z * projection.z + projection.w, -p.z);
+  if (behind > 0.0) gl_Position.z = -p.z * projection.z + projection.w / (1.0 + behind);
 }`;
 
 export const DISC_FRAGMENT = `${COMMON}
 uniform int colouring;          // 0 class, 1 height, 2 intensity, 3 normal
 uniform vec2 heights;           // low and high, from the eye
-uniform float farDistance;
+uniform float farDistance, brightness;
+uniform bool points;
+uniform vec4 tint;              // instead of the colour, where its last is 1
 in vec3 fromEye; in vec2 onDisc;
 flat in vec3 normal; flat in vec3 base;
 out vec4 colour;
@@ -72,18 +78,32 @@ void main() {
   if (dot(onDisc, onDisc) >= 1.0) discard;
   float range = length(fromEye);
   vec3 direction = fromEye / range;
-  vec3 n = dot(normal, direction) > 0.0 ? -normal : normal;
+  vec3 n = dot(normal, direction) > 0.0 && !points ? -normal : normal;
   vec3 c = base;
   if (colouring == 1) c = ramp((fromEye.z - heights.x) / max(heights.y - heights.x, 1e-3));
-  if (colouring == 3) {
+  if (tint.a > 0.0) c = tint.rgb;
+  if (colouring == 3 && tint.a == 0.0) {
     c = linear(0.5 + 0.5 * n);
-  } else {
+  } else if (!points) {
     float sun = max(0.0, dot(n, vec3(0.48, -0.36, 0.8)));
     c *= 0.30 + 0.25 * (0.5 + 0.5 * n.z) + 0.25 * abs(dot(n, direction)) + 0.35 * sun;
   }
   c = mix(c, sky(direction), 1.0 - exp(-range / (farDistance * 0.6)));
-  colour = vec4(sqrt(clamp(c, 0.0, 1.0)), 1.0);
+  colour = vec4(brightness * sqrt(clamp(c, 0.0, 1.0)), 1.0);
 }`;
+
+// Edges of boxes.
+export const LINE_VERTEX = `${COMMON}
+layout(location = 0) in vec3 fromEye;
+uniform mat3 cameraFromWorld;
+uniform vec4 projection;
+void main() {
+  vec3 p = cameraFromWorld * fromEye;
+  gl_Position = vec4(p.x * projection.x, p.y * projection.y, -p.z * projection.z + projection.w, -p.z);
+}`;
+export const LINE_FRAGMENT = `${COMMON}
+out vec4 colour;
+void main() { colour = vec4(1.0, 0.84, 0.29, 1.0); }`;
 
 // One triangle that covers the picture.
 export const PICTURE_VERTEX = `${COMMON}

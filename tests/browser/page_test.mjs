@@ -1,55 +1,20 @@
 // The viewer in a real browser. Every check looks at state or at pixels.
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { check, finish, test } from './check.mjs';
+import { SCRATCH, colourAt, json, launch, near, openPage, run, settle, size, view } from './driver.mjs';
 
-const { CITYSPLAT, CHROMIUM, MODULES, SCRATCH } = process.env;
-const { chromium } = createRequire(`${MODULES}/`)('playwright-core');
-const run = (...words) => execFileSync(CITYSPLAT, ['--json', '-q', ...words], { stdio: ['ignore', 'pipe', 'inherit'] });
-const json = (...words) => JSON.parse(run(...words).toString());
-
-/** `citysplat view` while it runs. */
-async function view(city, ...more) {
-  const child = spawn(CITYSPLAT, ['-q', 'view', city, '--trajectory', `${SCRATCH}/drive/trajectory.tum`, ...more], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const url = await new Promise((resolve, reject) => {
-    child.stdout.once('data', (bytes) => resolve(String(bytes).trim()));
-    child.once('exit', () => reject(new Error('citysplat view has ended')));
-  });
-  const end = () => new Promise((resolve) => { child.removeAllListeners('exit'); child.once('exit', resolve); child.kill('SIGINT'); });
-  return { url, origin: new URL(url).origin, token: url.split('#t=')[1], end };
-}
-
-// The panel is 336 pixels wide: the picture is 640 × 360.
-const size = { width: 640, height: 360 };
-const launch = (...args) => chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', ...args] });
 const server = await view(`${SCRATCH}/city`);
 const browser = await launch();
-const context = await browser.newContext({ viewport: { width: size.width + 336, height: size.height }, deviceScaleFactor: 1, acceptDownloads: true });
-const page = await context.newPage();
-page.setDefaultTimeout(120_000);
-const requested = [], complaints = [];
-page.on('request', (r) => requested.push(r.url()));
-page.on('pageerror', (e) => complaints.push(String(e)));
-page.on('console', (m) => { if (m.type() === 'error') complaints.push(m.text()); });
-
-const settled = (p = page) => p.waitForFunction(() => {
-  const c = globalThis.citysplat;
-  return c && c.state.settled && !c.state.needed && c.scene.roots.every((r) => r.state === 'ready');
-});
+const { context, page, requested, complaints } = await openPage(browser);
+const settled = (p = page) => settle(p);
 /** Runs in the page, then waits for the picture. */
 const act = async (body, argument) => {
   await page.evaluate(body, argument);
   await page.evaluate(() => { citysplat.scene.moved(); citysplat.state.settled = false; citysplat.state.needed = true; });
   await settled();
 };
-/** The colour of a pixel, from the top left, of the picture as it is now. */
-const pixelAt = (x, y) => page.evaluate(([px, py]) => {
-  citysplat.drawFrame();
-  const { gl, canvas } = citysplat.renderer, out = new Uint8Array(4);
-  gl.readPixels(px, canvas.height - 1 - py, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, out);
-  return Array.from(out.slice(0, 3));
-}, [x, y]);
+const pixelAt = (x, y) => colourAt(page, x, y);
 /** How the picture compares with a PNG: share of pixels within 16/255, and how many different reds it has. */
 const compare = (png) => page.evaluate(async (base64) => {
   const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
@@ -68,7 +33,6 @@ const compare = (png) => page.evaluate(async (base64) => {
     }
   return { width, height, share: same / (width * height), reds: new Set(ours.filter((_, i) => i % 4 === 0)).size };
 }, readFileSync(png).toString('base64'));
-const near = (a, b, by) => a.every((v, i) => Math.abs(v - b[i]) <= by);
 
 await test('the page tells what status tells', async () => {
   await page.goto(server.url);
@@ -270,7 +234,8 @@ await test('texts of a city are text, and a damaged tile is named', async () => 
   const bytes = readFileSync(objects[0]);
   bytes[bytes.length - 100] ^= 4;
   writeFileSync(objects[0], bytes);
-  const s = await view(`${SCRATCH}/${name}`), p = await context.newPage();
+  // Levels that were kept of the same splats would do without the tile.
+  const s = await view(`${SCRATCH}/${name}`, '--levels-size', '0'), p = await context.newPage();
   await p.goto(s.url);
   await settled(p);
   await p.waitForFunction(() => !document.getElementById('missing').hidden);

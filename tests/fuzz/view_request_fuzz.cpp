@@ -1,8 +1,13 @@
+#include "core/error.hpp"
 #include "core/text.hpp"
 #include "fuzz.hpp"
 #include "sim/memory_city.hpp"
+#include "temp_dir.hpp"
 #include "view/server/view_api.hpp"
 
+#include <fstream>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,16 +17,52 @@ namespace {
 
 const std::string kToken(32, '7');
 
+/// Another generation: one disc less.
+struct Earlier final : view::GenerationSource {
+    std::vector<view::GenerationFacts> list() const override { return {{1, "then", "build"}}; }
+    Opened open(std::int64_t number) const override {
+        if (number != 1) throw ConfigError("not retained");
+        view::CityFacts facts;
+        facts.generation = 1;
+        facts.digest = "1";
+        return {
+            std::make_unique<test::MemoryCity>(std::vector<test::WorldDisc>{{{1, 2, 0}, {0, 0, 1}, 0.5}}, 64),
+            facts};
+    }
+};
+
+/// One scan of one point.
+struct Scans {
+    test::TempDir dir;
+    std::optional<view::ScanFolder> folder;
+
+    Scans() {
+        const auto write = [&](const char* name, std::string_view text) {
+            std::filesystem::create_directories((dir.path() / name).parent_path());
+            std::ofstream(dir.path() / name, std::ios::binary) << text;
+        };
+        write("run.toml", "complete = true\n");
+        write("poses.txt", "1 0 0 0 0 1 0 0 0 0 1 0\n");
+        write("times.txt", "1\n");
+        write("velodyne/000000.bin", std::string_view("\0\0\x80\x3f\0\0\x80\x3f\0\0\x80\x3f\0\0\0\0", 16));
+        folder.emplace(dir.path());
+    }
+};
+
 /// A few discs, so that every route has something to tell.
 struct Server {
+    Earlier earlier;
+    Scans scans;
     test::MemoryCity city{{{{1, 2, 0}, {0, 0, 1}, 0.5}, {{70, 2, 1}, {0, 1, 0}, 0.5}}, 64};
     view::CityFacts facts;
     view::ViewApi api{{city, facts}, options()};
 
-    static view::ApiOptions options() {
+    view::ApiOptions options() const {
         view::ApiOptions options;
         options.port = 8765;
         options.token = kToken;
+        options.generations = &earlier;
+        options.scans = &*scans.folder;
         return options;
     }
 };

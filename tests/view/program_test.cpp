@@ -44,6 +44,7 @@ class Viewer {
         child_ = ::fork();
         if (child_ == 0) {
             ::dup2(pipe[1], 1);
+            ::setenv("XDG_CACHE_HOME", cache_.path().c_str(), 1);
             ::execv(argv[0], argv.data());
             ::_exit(127);
         }
@@ -85,6 +86,7 @@ class Viewer {
     std::uint16_t port = 0;
 
   private:
+    TempDir cache_;  // not the cache of whoever runs the tests
     pid_t child_ = -1;
 };
 
@@ -147,6 +149,24 @@ TEST_CASE("a city is shown as status tells it, looking changes nothing, and buil
     const auto missing = damaged.get_json("/api/progress")["missing"];
     REQUIRE(missing.size() == 1);
     CHECK(missing[0]["reason"].get<std::string>().find("tile") != std::string::npos);
+}
+
+TEST_CASE("levels are made ahead, and looking with them reads no splat") {
+    const SmallCity small;
+    const TempDir levels;
+    const auto made = run_json({"view", small.city, "--make-levels", "--levels", levels.path()});
+    CHECK(made["missing"] == 0);
+    CHECK(made["kept_bytes"] > 0);
+    const auto before = tree(small.city);
+    Viewer viewer({small.city, "--levels", levels.path()});
+    const auto city = viewer.get_json("/api/city");
+    CHECK(city["levels_key"] == made["levels_key"]);
+    for (std::size_t i = 0; i < city["roots"].size(); ++i)
+        CHECK(status_of(viewer.get(cube_target(city, i))) == 200);
+    CHECK(viewer.get_json("/api/progress")["done"] == 0);
+    CHECK(tree(small.city) == before);
+    const auto none = test::citysplat({"view", small.city, "--make-levels", "--levels-size", "0"});
+    CHECK(none.exit_code == 2);
 }
 
 TEST_CASE("view says what is wrong with its arguments") {

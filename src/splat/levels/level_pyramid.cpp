@@ -125,6 +125,8 @@ LevelPyramid::LevelPyramid(const TileSource& city, const PyramidOptions& options
     : tiles_(city, options.tile_bytes),
       city_(city),
       cache_(options.cache_bytes),
+      store_(options.store),
+      store_key_(options.store_key),
       roots_(roots_of(city.tiles())) {
     for (std::uint32_t tile = 0; tile < city.tiles().size(); ++tile) {
         const ColumnRange range = columns_of(city.tiles()[tile]);
@@ -148,7 +150,7 @@ bool LevelPyramid::may_exist(const CubeId& id) const {
 LevelCubePtr LevelPyramid::cube(const CubeId& id, const CancelToken& cancel) {
     if (!may_exist(id)) return empty_cube(id);
     if (id.level <= kLastCellLevel) return cell(id, id.level);
-    if (const auto kept = cache_.find(id)) return kept;
+    if (auto found = kept(id)) return found;
     const std::lock_guard lock(building_);
     return build(id, cancel);
 }
@@ -246,6 +248,13 @@ void LevelPyramid::prepare_columns(const CubeId& id, const CancelToken& cancel) 
     cancel.check();
 }
 
+LevelCubePtr LevelPyramid::kept(const CubeId& id) {
+    if (auto found = cache_.find(id)) return found;
+    if (!store_) return nullptr;
+    auto stored = store_->find(store_key_, id);
+    return stored ? cache_.keep(std::make_shared<const LevelCube>(std::move(*stored))) : nullptr;
+}
+
 LevelCubePtr LevelPyramid::from_octants(const CubeId& id, const CancelToken& cancel) {
     std::vector<LevelDisc> discs;
     std::uint8_t children = 0;
@@ -265,11 +274,12 @@ LevelCubePtr LevelPyramid::from_octants(const CubeId& id, const CancelToken& can
     LevelCube cube = make_level(id, discs);
     cube.children = children;
     cube.incomplete = incomplete;
+    if (store_ && !incomplete) store_->keep(store_key_, cube);
     return cache_.keep(std::make_shared<const LevelCube>(std::move(cube)));
 }
 
 LevelCubePtr LevelPyramid::build(const CubeId& id, const CancelToken& cancel) {
-    if (auto kept = cache_.find(id)) return kept;
+    if (auto found = kept(id)) return found;
     cancel.check();
     if (id.level <= kBatchLevel) prepare_columns(id, cancel);
     return from_octants(id, cancel);

@@ -3,6 +3,7 @@
 #include "core/cancel.hpp"
 #include "model/tile_source.hpp"
 #include "splat/levels/level_cube.hpp"
+#include "splat/levels/level_store.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -58,6 +59,9 @@ class TileShelf {
 struct PyramidOptions {
     std::uint64_t cache_bytes = std::uint64_t{256} << 20;
     std::uint64_t tile_bytes = std::uint64_t{64} << 20;  ///< tiles kept for their next column; one at least
+    /// Where cubes above cells are kept for the next time, and the key of these splats there; may be missing.
+    LevelStore* store = nullptr;
+    std::string store_key{};
 };
 
 /// The levels of detail of a city, made when they are asked for.
@@ -96,11 +100,15 @@ class LevelPyramid {
     LevelCubePtr cell(const CubeId& id, int finest);
     LevelCubePtr build(const CubeId& id, const CancelToken& cancel);
     void prepare_columns(const CubeId& id, const CancelToken& cancel);
+    /// From memory or from the store.
+    LevelCubePtr kept(const CubeId& id);
     LevelCubePtr from_octants(const CubeId& id, const CancelToken& cancel);
 
     TileShelf tiles_;
     const TileSource& city_;
     LevelCache cache_;
+    LevelStore* store_;
+    std::string store_key_;
     std::map<Column, std::vector<std::uint32_t>> columns_;  ///< tiles that may have splats in a column
     std::map<int, std::set<Column>> footprints_;            ///< of cubes above level 3, by level
     std::vector<CubeId> roots_;

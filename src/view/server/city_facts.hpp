@@ -19,6 +19,7 @@ struct TileFacts {
     std::int64_t built_in = 0;        ///< the generation that made it
     std::string problem;              ///< why it cannot be shown; empty: it can
     std::vector<std::size_t> inputs;  ///< that have points in it
+    std::string object{};  ///< names its payload by content: equal objects have equal splats; may be empty
 };
 
 struct GenerationFacts {

@@ -2,10 +2,12 @@
 
 #include "core/hash.hpp"
 #include "core/printable.hpp"
+#include "view/server/shown_set.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 
@@ -51,6 +53,19 @@ json missing_json(const ShownCity& city, const splat::LevelPyramid& levels) {
         list.push_back(
             {{"tile", city.tiles.tiles()[tile].key.text()}, {"index", tile}, {"reason", as_utf8(reason)}});
     return list;
+}
+
+json roots_json(const splat::LevelPyramid& levels) {
+    json roots = json::array();
+    for (const splat::CubeId& id : levels.roots()) roots.push_back({id.level, id.x, id.y, id.z});
+    return roots;
+}
+
+json history_json(std::span<const GenerationFacts> generations) {
+    json history = json::array();
+    for (const GenerationFacts& g : generations)
+        history.push_back({{"generation", g.number}, {"created", g.created}, {"note", as_utf8(g.note)}});
+    return history;
 }
 
 json place_json(const ShownCity& city, const Picked::Place& place) {
@@ -100,16 +115,13 @@ HeightRange height_range(const TileSource& city) {
 std::string city_json(const ShownCity& city, const splat::LevelPyramid& levels) {
     const CityFacts& f = city.facts;
     const HeightRange heights = height_range(city.tiles);
-    json tiles = json::array(), roots = json::array(), history = json::array(), inputs = json::array();
+    json tiles = json::array(), inputs = json::array();
     std::uint64_t splats = 0;
     for (std::size_t i = 0; i < city.tiles.tiles().size(); ++i) {
         const TileEntry& entry = city.tiles.tiles()[i];
         splats += entry.splats;
         tiles.push_back(tile_json(entry, i < f.tiles.size() ? f.tiles[i] : TileFacts{}));
     }
-    for (const splat::CubeId& id : levels.roots()) roots.push_back({id.level, id.x, id.y, id.z});
-    for (const GenerationFacts& g : f.history)
-        history.push_back({{"generation", g.number}, {"created", g.created}, {"note", as_utf8(g.note)}});
     for (const std::string& input : f.inputs) inputs.push_back(as_utf8(input));
     return json{{"name", as_utf8(f.name)},
                 {"generation", f.generation},
@@ -121,13 +133,13 @@ std::string city_json(const ShownCity& city, const splat::LevelPyramid& levels) 
                 {"tile_size_m", f.tile_size_m},
                 {"crs", as_utf8(city.tiles.crs())},
                 {"levels_key", city.levels_key()},
-                {"roots", roots},
+                {"roots", roots_json(levels)},
                 {"heights_m", {heights.low_m, heights.high_m}},
                 {"classes", classes_json(city.tiles.classes())},
                 {"unlisted", class_json(-1, city.tiles.classes().unlisted())},
                 {"tiles", tiles},
                 {"missing", missing_json(city, levels)},
-                {"history", history},
+                {"history", history_json(f.history)},
                 {"inputs", inputs}}
         .dump();
 }
@@ -149,6 +161,66 @@ std::string path_json(const Trajectory& trajectory) {
         out.push_back({poses[i].time_s, at.x, at.y, at.z, std::atan2(forward.y, forward.x)});
     }
     return json{{"poses", out}}.dump();
+}
+
+std::string scans_json(const ScanFolder* scans) {
+    json sensors = json::array();
+    if (scans)
+        for (const PlayedSensor& s : scans->sensors())
+            sensors.push_back({{"name", as_utf8(s.name)},
+                               {"frame", s.sensor_frame ? "sensor" : "world"},
+                               {"boxes", s.has_boxes},
+                               {"times", s.times_s},
+                               {"poses", s.poses}});
+    return json{{"folder", scans ? as_utf8(scans->name()) : ""}, {"sensors", sensors}}.dump();
+}
+
+std::string boxes_json(std::span<const Track> boxes) {
+    json list = json::array();
+    for (const Track& box : boxes) {
+        const StampedPose& stamped = box.path.poses().front();
+        const Pose& pose = stamped.world_from_body;
+        list.push_back({{"name", as_utf8(box.name)},
+                        {"class", as_utf8(box.class_name)},
+                        {"time", stamped.time_s},
+                        {"bottom", vec_json(pose.translation)},
+                        {"forward", vec_json(rotate(pose.rotation, {1, 0, 0}))},
+                        {"left", vec_json(rotate(pose.rotation, {0, 1, 0}))},
+                        {"up", vec_json(rotate(pose.rotation, {0, 0, 1}))},
+                        {"size", {box.size.length_m, box.size.width_m, box.size.height_m}}});
+    }
+    return json{{"boxes", list}}.dump();
+}
+
+std::string generations_json(std::span<const GenerationFacts> generations) {
+    return json{{"generations", history_json(generations)}}.dump();
+}
+
+std::string diff_json(const ShownDiff& shown, std::span<const TileChange> changes) {
+    constexpr std::array<const char*, 3> kKinds{"changed", "added", "removed"};
+    json tiles = json::array();
+    std::uint64_t only_before = 0, only_after = 0;
+    for (const TileChange& c : changes) {
+        only_before += c.only_before;
+        only_after += c.only_after;
+        tiles.push_back({{"tile", c.key.text()},
+                         {"kind", kKinds[static_cast<std::size_t>(c.kind)]},
+                         {"only_before", c.only_before},
+                         {"only_after", c.only_after},
+                         {"problem", as_utf8(c.problem)},
+                         {"box", {c.min.x, c.min.y, c.min.z, c.max.x, c.max.y, c.max.z}}});
+    }
+    const auto side = [](const ShownGeneration& of, const std::string& key,
+                         const splat::LevelPyramid& levels) {
+        return json{
+            {"generation", of.city.facts.generation}, {"levels_key", key}, {"roots", roots_json(levels)}};
+    };
+    return json{{"before", side(*shown.before, shown.key_before, shown.levels_before)},
+                {"after", side(*shown.after, shown.key_after, shown.levels_after)},
+                {"only_before", only_before},
+                {"only_after", only_after},
+                {"tiles", tiles}}
+        .dump();
 }
 
 std::string pick_json(const ShownCity& city, const Picked& picked) {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include "splat/levels/level_pyramid.hpp"
+#include "view/scans/scan_folder.hpp"
 #include "view/server/city_facts.hpp"
+#include "view/server/generation_diff.hpp"
 #include "view/server/picker.hpp"
 
 #include <string>
@@ -9,9 +11,16 @@
 /// The answers of the server about a city (docs/viewer.md lists their keys). Every text is valid UTF-8.
 namespace citysplat::view {
 
+struct ShownDiff;
+
 std::string city_json(const ShownCity& city, const splat::LevelPyramid& levels);
 std::string progress_json(const ShownCity& city, const splat::LevelPyramid& levels);
 std::string path_json(const Trajectory& trajectory);
+/// Sensors, times and poses; none without a folder.
+std::string scans_json(const ScanFolder* scans);
+std::string boxes_json(std::span<const Track> boxes);
+std::string generations_json(std::span<const GenerationFacts> generations);
+std::string diff_json(const ShownDiff& diff, std::span<const TileChange> changes);
 std::string pick_json(const ShownCity& city, const Picked& picked);
 
 }  // namespace citysplat::view

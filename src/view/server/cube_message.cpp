@@ -35,6 +35,24 @@ void append_box(std::vector<std::uint32_t>& words, const splat::Piece& piece) {
 
 }  // namespace
 
+splat::LevelCubePtr cube_of_points(PlayedScan scan) {
+    splat::LevelCube cube;
+    const SplatTile& points = scan.points;
+    splat::Piece piece{.first = 0, .count = static_cast<std::uint32_t>(points.size())};
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        const Splat s = points.splat(i);
+        const std::array<std::int32_t, 3> at{s.x, s.y, s.z};
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+            piece.min[axis] = i == 0 ? at[axis] : std::min(piece.min[axis], at[axis]);
+            piece.max[axis] = i == 0 ? at[axis] : std::max(piece.max[axis], at[axis]);
+        }
+    }
+    if (!points.empty()) cube.pieces.push_back(piece);
+    cube.incomplete = scan.too_far > 0;
+    cube.discs = std::move(scan.points);
+    return std::make_shared<const splat::LevelCube>(std::move(cube));
+}
+
 Response cube_response(splat::LevelCubePtr cube) {
     const std::size_t used = kCubeHeaderWords + cube->pieces.size() * kPieceWords;
     const std::size_t padded = (used + 15) / 16 * 16;

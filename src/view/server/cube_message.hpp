@@ -1,6 +1,7 @@
 #pragma once
 
 #include "splat/levels/level_pyramid.hpp"
+#include "view/scans/scan_folder.hpp"
 #include "view/server/exchange.hpp"
 
 #include <cstdint>
@@ -21,5 +22,8 @@ inline constexpr std::size_t kCubeHeaderWords = 16, kPieceWords = 10;
 
 /// The columns are sent from the cube, which the response keeps alive.
 Response cube_response(splat::LevelCubePtr cube);
+
+/// A scan as a cube of one piece, in the order of its file; incomplete when points were too far away.
+splat::LevelCubePtr cube_of_points(PlayedScan scan);
 
 }  // namespace citysplat::view

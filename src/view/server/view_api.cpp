@@ -72,18 +72,23 @@ bool on_earth(Vec3d v) {
     return std::fabs(v.x) <= kMaxWorld_m && std::fabs(v.y) <= kMaxWorld_m && std::fabs(v.z) <= kMaxWorld_m;
 }
 
+std::optional<std::int64_t> generation_number(std::string_view text) {
+    const auto number = parse_whole<std::int64_t>(text);
+    return number && *number > 0 ? number : std::nullopt;
+}
+
+Response not_retained() { return text_response(404, "this generation is not retained any more"); }
+
 Response nothing_here() { return text_response(404, "there is nothing at this address"); }
 
 }  // namespace
 
 ViewApi::ViewApi(const ShownCity& city, const ApiOptions& options)
-    : city_(city),
-      gate_(options.port, options.token),
-      levels_(city.tiles, options.levels),
-      picker_(city.tiles, options.pick_bytes),
-      assets_hash_(hash_of_assets()),
-      levels_key_(city.levels_key()),
-      city_json_(city_json(city, levels_)) {}
+    : gate_(options.port, options.token),
+      sets_(std::make_shared<ShownGeneration>(city, options.levels, options.pick_bytes), options.generations,
+            options.levels, options.pick_bytes),
+      scans_(options.scans),
+      assets_hash_(hash_of_assets()) {}
 
 Response ViewApi::answer(const Request& request, const CancelToken& cancel) {
     Response response;
@@ -115,9 +120,17 @@ Response ViewApi::route(const Request& request, const CancelToken& cancel) {
     if (path == "/api/pick") return pick(query, cancel);
     if (!query.empty()) return nothing_here();
     if (path == "/") return page();
-    if (path == "/api/city") return json_response(city_json_);
-    if (path == "/api/path") return json_response(path_json(city_.facts.trajectory));
-    if (path == "/api/progress") return json_response(progress_json(city_, levels_));
+    const ShownGeneration& first = *sets_.first();
+    if (path == "/api/city") return json_response(first.json);
+    if (path == "/api/path") return json_response(path_json(first.city.facts.trajectory));
+    if (path == "/api/progress") return json_response(progress_json(first.city, first.levels));
+    if (path == "/api/generations") return json_response(generations_json(sets_.list()));
+    if (const auto rest = below("/api/city/")) return of_generation(*rest, false);
+    if (const auto rest = below("/api/progress/")) return of_generation(*rest, true);
+    if (const auto rest = below("/api/diff/")) return diff(*rest, cancel);
+    if (path == "/api/scans") return json_response(scans_json(scans_));
+    if (const auto rest = below("/api/scan/")) return scan(*rest, false);
+    if (const auto rest = below("/api/boxes/")) return scan(*rest, true);
     if (const auto rest = below("/app/")) return asset(*rest, request);
     if (const auto rest = below("/api/cube/")) return cube(*rest, cancel);
     return nothing_here();
@@ -152,9 +165,28 @@ Response ViewApi::asset(std::string_view rest, const Request& request) const {
     return response;
 }
 
+Response ViewApi::of_generation(std::string_view text, bool progress) {
+    const auto number = generation_number(text);
+    if (!number) return nothing_here();
+    const auto shown = sets_.generation(*number);
+    if (!shown) return not_retained();
+    return json_response(progress ? progress_json(shown->city, shown->levels) : shown->json);
+}
+
+Response ViewApi::diff(std::string_view rest, const CancelToken& cancel) {
+    const auto parts = split(rest, '/', 2);
+    if (!parts || parts->size() != 2) return nothing_here();
+    const auto before = generation_number((*parts)[0]), after = generation_number((*parts)[1]);
+    if (!before || !after) return nothing_here();
+    const auto shown = sets_.diff(*before, *after, cancel);
+    return shown ? json_response(shown->json) : not_retained();
+}
+
 Response ViewApi::cube(std::string_view rest, const CancelToken& cancel) {
     const auto parts = split(rest, '/', 5);
-    if (!parts || parts->size() != 5 || (*parts)[0] != levels_key_) return nothing_here();
+    if (!parts || parts->size() != 5) return nothing_here();
+    const auto levels = sets_.levels((*parts)[0]);
+    if (!levels) return nothing_here();
     std::array<std::int32_t, 4> numbers{};
     for (std::size_t i = 0; i < numbers.size(); ++i) {
         const auto number = parse_whole<std::int32_t>((*parts)[i + 1]);
@@ -162,22 +194,43 @@ Response ViewApi::cube(std::string_view rest, const CancelToken& cancel) {
         numbers[i] = *number;
     }
     const splat::CubeId id{numbers[0], numbers[1], numbers[2], numbers[3]};
-    if (!levels_.may_exist(id)) return nothing_here();
-    const splat::LevelCubePtr made = levels_.cube(id, cancel);
+    if (!levels->may_exist(id)) return nothing_here();
+    const splat::LevelCubePtr made = levels->cube(id, cancel);
     Response response = cube_response(made);
     // What lacks a tile may be whole tomorrow, when the tile was repaired.
     response.headers.push_back({"Cache-Control", std::string(made->incomplete ? "no-store" : kForGood)});
     return response;
 }
 
+/// Two numbers, sensor and scan, and nothing else: no part of an address reaches the disk.
+Response ViewApi::scan(std::string_view rest, bool boxes) const {
+    const auto parts = split(rest, '/', 2);
+    if (!scans_ || !parts || parts->size() != 2) return nothing_here();
+    const auto sensor = parse_whole<std::uint32_t>((*parts)[0]),
+               number = parse_whole<std::uint32_t>((*parts)[1]);
+    if (!sensor || !number || !scans_->exists(*sensor, *number)) return nothing_here();
+    if (boxes) return json_response(boxes_json(scans_->boxes(*sensor, *number)));
+    Response response = cube_response(cube_of_points(scans_->scan(*sensor, *number)));
+    response.headers.push_back({"Cache-Control", "no-store"});  // simulate may write the directory again
+    return response;
+}
+
 Response ViewApi::pick(std::string_view query, const CancelToken& cancel) {
-    const auto parts = split(query, '&', 2);
-    if (!parts || parts->size() != 2 || !(*parts)[0].starts_with("o=") || !(*parts)[1].starts_with("d="))
+    const auto parts = split(query, '&', 3);
+    if (!parts || parts->size() < 2 || !(*parts)[0].starts_with("o=") || !(*parts)[1].starts_with("d="))
         return text_response(400, "a pick is o=X,Y,Z&d=X,Y,Z");
     const auto origin = vec_from((*parts)[0].substr(2)), direction = vec_from((*parts)[1].substr(2));
     if (!origin || !direction || !on_earth(*origin) || !on_earth(*direction) || length(*direction) < 1e-6)
         return text_response(400, "a pick is o=X,Y,Z&d=X,Y,Z with finite numbers and a direction");
-    return json_response(pick_json(city_, picker_.pick(*origin, *direction, cancel)));
+    std::shared_ptr<ShownGeneration> in = sets_.first();
+    if (parts->size() == 3) {
+        const auto number =
+            (*parts)[2].starts_with("g=") ? generation_number((*parts)[2].substr(2)) : std::nullopt;
+        if (!number) return text_response(400, "a pick is o=X,Y,Z&d=X,Y,Z, or that with &g=GENERATION");
+        in = sets_.generation(*number);
+        if (!in) return not_retained();
+    }
+    return json_response(pick_json(in->city, in->picker.pick(*origin, *direction, cancel)));
 }
 
 }  // namespace citysplat::view

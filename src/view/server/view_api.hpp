@@ -2,10 +2,11 @@
 
 #include "core/cancel.hpp"
 #include "splat/levels/level_pyramid.hpp"
+#include "view/scans/scan_folder.hpp"
 #include "view/server/city_facts.hpp"
 #include "view/server/exchange.hpp"
 #include "view/server/gate.hpp"
-#include "view/server/picker.hpp"
+#include "view/server/shown_set.hpp"
 
 #include <cstdint>
 #include <map>
@@ -19,18 +20,25 @@ struct ApiOptions {
     std::string token;
     splat::PyramidOptions levels;
     std::uint64_t pick_bytes = std::uint64_t{256} << 20;  ///< tiles ready for rays
+    const ScanFolder* scans = nullptr;                    ///< to play; outlives the server
+    const GenerationSource* generations = nullptr;        ///< others to show; outlives the server
 };
 
-/// Answers requests about one city, without sockets. Routes are a fixed table; no part of a request is ever a
+/// Answers requests about a city, without sockets. Routes are a fixed table; no part of a request is ever a
 /// path. Safe to call from several threads.
 ///
 ///   /                                the page
 ///   /app/HASH/NAME                   its parts; HASH is of all of them
-///   /api/city                        the tiles, classes and generations
+///   /api/city, /api/city/N           the tiles and classes of a generation: the first one, or number N
+///   /api/generations                 those that are retained now
+///   /api/diff/A/B                    what differs between two of them
 ///   /api/cube/KEY/LEVEL/X/Y/Z        a cube of the levels of detail; KEY is of the splats
-///   /api/pick?o=X,Y,Z&d=X,Y,Z        what a ray meets first
+///   /api/pick?o=X,Y,Z&d=X,Y,Z        what a ray meets first; &g=N: in generation N
 ///   /api/path                        the trajectory
-///   /api/progress                    how far the levels are, and tiles that could not be read
+///   /api/scans                       sensors, times and poses of the scans to play
+///   /api/scan/SENSOR/NUMBER          the points of one, as columns
+///   /api/boxes/SENSOR/NUMBER         what moved in it
+///   /api/progress, /api/progress/N   how far the levels are, and tiles that could not be read
 class ViewApi {
   public:
     ViewApi(const ShownCity& city, const ApiOptions& options);
@@ -42,14 +50,16 @@ class ViewApi {
     Response route(const Request& request, const CancelToken& cancel);
     Response page() const;
     Response asset(std::string_view rest, const Request& request) const;
+    Response of_generation(std::string_view number, bool progress);
+    Response diff(std::string_view rest, const CancelToken& cancel);
     Response cube(std::string_view rest, const CancelToken& cancel);
     Response pick(std::string_view query, const CancelToken& cancel);
+    Response scan(std::string_view rest, bool boxes) const;
 
-    ShownCity city_;
     Gate gate_;
-    splat::LevelPyramid levels_;
-    Picker picker_;
-    std::string assets_hash_, levels_key_, city_json_;
+    ShownSets sets_;
+    const ScanFolder* scans_;
+    std::string assets_hash_;
 };
 
 }  // namespace citysplat::view

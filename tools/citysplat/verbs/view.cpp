@@ -14,6 +14,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -37,10 +38,10 @@ namespace citysplat::cli {
 namespace {
 
 struct ViewFlags {
-    std::string city, trajectory, cache = "256M";
+    std::string city, trajectory, scans, cache = "256M", levels, levels_size = "2G";
     std::int64_t generation = 0;  ///< 0: the latest
     int port = 0;
-    bool open = false;
+    bool open = false, make_levels = false;
     TrajectoryFlags how;
 };
 
@@ -82,6 +83,15 @@ std::map<std::int64_t, std::int64_t> births(tiling::Catalog& catalog, std::int64
     return born;
 }
 
+std::vector<view::GenerationFacts> history_of(tiling::Catalog& catalog) {
+    std::vector<view::GenerationFacts> history;
+    for (const tiling::GenerationRow& row : catalog.history())
+        history.push_back({row.id, utc_text(row.created_s), row.note});
+    std::sort(history.begin(), history.end(),
+              [](const auto& a, const auto& b) { return a.number < b.number; });
+    return history;
+}
+
 view::CityFacts facts_of(const std::string& city, const tiling::GenerationRow& g) {
     const tiling::CityPaths paths(city);
     const tiling::ObjectStore store(paths);
@@ -100,12 +110,15 @@ view::CityFacts facts_of(const std::string& city, const tiling::GenerationRow& g
     facts.points = g.points;
     facts.tile_size_m = g.tile_size_m;
     for (const tiling::InputRow& input : inputs) facts.inputs.push_back(input.path);
-    for (const tiling::GenerationRow& row : catalog.history())
-        facts.history.push_back({row.id, utc_text(row.created_s), row.note});
+    facts.history = history_of(catalog);
     for (const tiling::ProductRow& product : catalog.tiles(g.id)) {
         if (!product.object) continue;
-        view::TileFacts tile{product.points, product.removed, born.at(product.id), "",
-                             sources.below(grid.core(product.tile))};
+        view::TileFacts tile{product.points,
+                             product.removed,
+                             born.at(product.id),
+                             "",
+                             sources.below(grid.core(product.tile)),
+                             product.object->hex()};
         if (!tiling::payload_fits(store, product))
             tile.problem = "its payload is missing or damaged; citysplat repair tells what can be done";
         facts.tiles.push_back(std::move(tile));
@@ -129,6 +142,25 @@ Trajectory path_of(const ViewFlags& f, const tiling::GenerationRow& g, Context& 
     }
     return {};
 }
+
+/// All that the catalog retains; reads it anew each time, because builds publish and gc removes meanwhile.
+class Generations final : public view::GenerationSource {
+  public:
+    explicit Generations(std::string city) : city_(std::move(city)) {}
+
+    std::vector<view::GenerationFacts> list() const override {
+        tiling::Catalog catalog = tiling::Catalog::open_to_read(tiling::CityPaths(city_).catalog());
+        return history_of(catalog);
+    }
+    Opened open(std::int64_t number) const override {
+        auto reader = std::make_unique<tiling::CityReader>(city_, number);
+        view::CityFacts facts = facts_of(city_, reader->generation());
+        return {std::move(reader), std::move(facts)};
+    }
+
+  private:
+    std::string city_;
+};
 
 /// A private file that sends the browser to the address: on a command line every user of the machine could
 /// read the token.
@@ -169,6 +201,45 @@ void start_browser(const std::string& file, const Context& context) {
     std::thread([child] { ::waitpid(child, nullptr, 0); }).detach();
 }
 
+/// Where levels of detail are kept for the next time: a directory of the user's, never the city.
+std::optional<splat::LevelStore> level_store(const ViewFlags& f) {
+    const std::uint64_t most_bytes = parse_bytes(f.levels_size, "--levels-size");
+    std::filesystem::path directory = f.levels;
+    const auto variable = [](const char* name) -> std::filesystem::path {
+        const char* value = std::getenv(name);
+        return value ? value : "";
+    };
+    // As the XDG base directory specification has it: a relative path there does not count.
+    if (directory.empty() && variable("XDG_CACHE_HOME").is_absolute())
+        directory = variable("XDG_CACHE_HOME") / "citysplat/levels";
+    if (directory.empty() && variable("HOME").is_absolute())
+        directory = variable("HOME") / ".cache/citysplat/levels";
+    if (directory.empty() || most_bytes == 0) return std::nullopt;
+    return std::optional<splat::LevelStore>(std::in_place, directory, most_bytes);
+}
+
+/// All levels above cells, so that the first picture reads no splat.
+void make_levels(Context& context, const view::ShownCity& city, splat::PyramidOptions options) {
+    if (!options.store) throw UsageError("--make-levels needs a directory for levels: --levels DIR");
+    options.store_key = city.levels_key();
+    splat::LevelPyramid levels(city.tiles, options);
+    std::uint64_t discs = 0;
+    for (const splat::CubeId& root : levels.roots())
+        discs += levels.cube(root, context.cancel())->discs.size();
+    const std::size_t missing = levels.missing().size();
+    if (missing > 0)
+        context.warn(std::to_string(missing) +
+                     " tiles cannot be read; cubes that should have them are not kept");
+    context.result({{"generation", city.facts.generation},
+                    {"levels_key", options.store_key},
+                    {"tiles_read", levels.progress().done},
+                    {"missing", missing},
+                    {"kept_bytes", options.store->used_bytes()}},
+                   "levels of generation " + std::to_string(city.facts.generation) + ": " +
+                       format_count(discs) + " discs at the top, " +
+                       format_bytes(options.store->used_bytes()) + " kept\n");
+}
+
 void run(Context& context, const ViewFlags& f) {
     const std::optional<std::int64_t> wanted = f.generation > 0 ? std::optional(f.generation) : std::nullopt;
     const tiling::CityReader city(f.city, wanted);
@@ -178,13 +249,21 @@ void run(Context& context, const ViewFlags& f) {
         if (!facts.tiles[i].problem.empty())
             context.warn("tile " + city.tiles()[i].key.text() + ": " + facts.tiles[i].problem);
 
+    std::optional<splat::LevelStore> store = level_store(f);
+    view::ApiOptions options;
+    options.levels.cache_bytes = parse_bytes(f.cache, "--cache");
+    options.levels.store = store ? &*store : nullptr;
+    if (f.make_levels) return make_levels(context, {city, facts}, options.levels);
+
     view::ServerOptions server_options;
     server_options.port = static_cast<std::uint16_t>(f.port);
     view::HttpServer server(server_options);
-    view::ApiOptions options;
     options.port = server.port();
     options.token = view::Gate::new_token();
-    options.levels.cache_bytes = parse_bytes(f.cache, "--cache");
+    const Generations generations(f.city);
+    options.generations = &generations;
+    std::optional<view::ScanFolder> scans;
+    if (!f.scans.empty()) options.scans = &scans.emplace(f.scans);
     view::ViewApi api({city, facts}, options);
     server.start([&api](const view::Request& request, const CancelToken& cancel) {
         return api.answer(request, cancel);
@@ -222,9 +301,22 @@ void add_view(CLI::App& app, Context& context) {
     verb.add_option("--trajectory", f.trajectory,
                     "to walk along (default: that of the first input, if it can be read)");
     f.how.add_to(verb);
+    verb.add_option("--scans", f.scans,
+                    "scans to play: a directory that simulate wrote, of one sensor or several")
+        ->type_name("DIR");
     verb.add_option("--cache", f.cache, "memory for levels of detail")
         ->capture_default_str()
         ->type_name("SIZE");
+    verb.add_option(
+            "--levels", f.levels,
+            "directory that keeps levels of detail for the next time (default: citysplat/levels in the "
+            "cache directory of the user)")
+        ->type_name("DIR");
+    verb.add_option("--levels-size", f.levels_size, "most bytes in it; 0: nothing is kept")
+        ->capture_default_str()
+        ->type_name("SIZE");
+    verb.add_flag("--make-levels", f.make_levels,
+                  "make all levels, keep them and end: the next first picture reads no splat");
     verb.footer(
         "The address carries a token: who has it can look. Over ssh: citysplat view CITY --port 8765 there,\n"
         "ssh -L 8765:127.0.0.1:8765 HOST here, and open the printed address here.\n"
