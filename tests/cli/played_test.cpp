@@ -215,6 +215,7 @@ TEST_CASE("flags that a scenario would pass over are refused by name") {
                                                       {"--sensor", "vlp-16"},
                                                       {"--model", "m.toml"},
                                                       {"--intensity-noise"},
+                                                      {"--likely-drops"},
                                                       {"--returns", "first"},
                                                       {"--mount", "0,0,1"},
                                                       {"--mount-angles", "0,0,1"},

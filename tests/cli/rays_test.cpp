@@ -105,6 +105,8 @@ TEST_CASE("scans that were simulated in a city agree with it, ray by ray") {
         for (const char* key : {"holes", "within_5cm", "extra", "empty"}) CHECK(beside[key] == report[key]);
         for (const char* key : {"holes", "within_5cm", "extra", "empty"})
             CHECK(beside["with_model"][key] == learned[key]);
+        CHECK(beside["with_likely_drops"]["empty"] == report["empty"]);
+        CHECK(beside["with_likely_drops"].value("dropped", 0.0) < 0.02);
         CHECK(beside["with_model"]["extra_rays"].get<std::uint64_t>() +
                   beside["with_model"]["extra_taken_away"].get<std::uint64_t>() <=
               report["extra_rays"].get<std::uint64_t>());

@@ -228,6 +228,45 @@ TEST_CASE("noise of intensities is refused by a model that does not know it") {
                       Catch::Contains("mine.toml") && Catch::Contains("--intensity-noise"));
 }
 
+TEST_CASE("drops that are likely are refused by a model that does not know them") {
+    Sensor sensor = sensors()[0];
+    sensor.likely_drops = true;
+    SensorModel model = some_model(7);
+    CHECK_NOTHROW(LearnedPass(model, sensor, "mine.toml"));
+    model.likely_above.reset();
+    CHECK_THROWS_WITH(LearnedPass(model, sensor, "mine.toml"),
+                      Catch::Contains("mine.toml") && Catch::Contains("--likely-drops"));
+}
+
+TEST_CASE("drops that are likely are those above the limit, whatever the seed") {
+    Sensor sensor = test::learning_sensor(32, 360);
+    const std::vector<Return> returns = scan_of(sensor);
+    SensorModel model = some_model(32);
+    const auto lost = [&](std::uint64_t seed) {
+        std::vector<Return> after = returns;
+        PassScratch scratch;
+        LearnedPass(model, sensor).apply(after, {scan_key(seed, 0, 4), place_key(seed)}, scratch);
+        std::vector<bool> result;
+        for (const Return& r : after) result.push_back(r.status == RayStatus::dropped);
+        return result;
+    };
+    const auto drawn = lost(9);
+    CHECK(lost(10) != drawn);
+    sensor.likely_drops = true;
+    const auto likely = lost(9);
+    CHECK(lost(10) == likely);
+    CHECK(likely != drawn);
+    // A higher limit takes some away and adds none.
+    model.likely_above = *model.likely_above + 0.25f;
+    const auto fewer = lost(9);
+    std::size_t less = 0;
+    for (std::size_t i = 0; i < likely.size(); ++i) {
+        REQUIRE((likely[i] || !fewer[i]));
+        less += likely[i] && !fewer[i];
+    }
+    CHECK(less > 0);
+}
+
 TEST_CASE("noise of intensities brings the scatter back without touching what is lost") {
     Sensor sensor = test::learning_sensor(32, 360);
     const std::vector<Return> returns = scan_of(sensor);

@@ -104,6 +104,7 @@ TEST_CASE("the same scans teach the same bytes, on any number of threads") {
     const SensorModel model = SensorModel::parse(text, "m.toml");
     CHECK(model.metrics.log_loss < model.metrics.constant_loss);
     CHECK(model.metrics.empty_percent > 30);
+    CHECK(model.likely_above.has_value());
 }
 
 TEST_CASE("the scatter of intensities and what neighbours have of it in common is found") {

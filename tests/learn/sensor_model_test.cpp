@@ -44,6 +44,7 @@ TEST_CASE("a model comes back from its text bit by bit") {
         CHECK(std::memcmp(&back.norm, &model.norm, sizeof model.norm) == 0);
         CHECK(back.mask.probability == model.mask.probability);
         CHECK(back.noise.scan == model.noise.scan);
+        CHECK(back.likely_above == model.likely_above);
         REQUIRE(back.intensity.has_value() == with_intensity);
         if (with_intensity) {
             CHECK(back.intensity->gain == model.intensity->gain);
@@ -53,6 +54,15 @@ TEST_CASE("a model comes back from its text bit by bit") {
                               sizeof(ResidualTable)) == 0);
         }
     }
+}
+
+TEST_CASE("a model that does not say which drops are likely is written as before") {
+    SensorModel model = some_model(5);
+    model.likely_above.reset();
+    const std::string text = model.text();
+    CHECK(text.find("version = 2\n") != std::string::npos);
+    CHECK(text.find("likely") == std::string::npos);
+    CHECK_FALSE(SensorModel::parse(text, "m.toml").likely_above);
 }
 
 TEST_CASE("a model whose text was cut or changed anywhere is refused") {
@@ -75,7 +85,7 @@ TEST_CASE("a model that fits its checksum but makes no sense is refused with the
         CHECK_THROWS_WITH(SensorModel::parse(edited(text, from, to), "m.toml"),
                           Catch::Contains("m.toml") && Catch::Contains(key));
     };
-    refused("version = 2", "version = 3", "version");
+    refused("version = 3", "version = 4", "version");
     refused("kind = \"citysplat", "kind = \"other", "kind");
     refused("beams = 3", "beams = 4", "probability");
     refused("\"root_range\"", "\"something\"", "names");

@@ -42,6 +42,7 @@ inline sim::learn::SensorModel some_model(std::uint32_t beams, std::uint64_t see
                 cell >= 150 && cell < 210 ? static_cast<float>(cell % 5 * 50) / 255.0f : 0.0f);
     model.drop = network(0.7);
     model.noise = {0.25, 0.5};
+    model.likely_above = 0.125f;
     model.intensity.emplace();
     model.intensity->net = network(0.05);
     for (std::uint32_t beam = 0; beam < beams; ++beam) model.intensity->gain.push_back(0.9f + gaussian(0.05));

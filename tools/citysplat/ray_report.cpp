@@ -122,10 +122,10 @@ json model_report_json(const RayTally& with_model) {
     return row;
 }
 
-std::string model_report_text(const RayTally& with_model) {
+std::string model_report_text(const RayTally& with_model, const char* what) {
     const double empty = with_model.empty == 0 ? 0 : 1 - with_model.extra_share();
-    return formatted("with the model of the sensor %.1f %% of the rays that did not come back stay empty",
-                     100 * empty) +
+    return std::string("with ") + what +
+           formatted(" %.1f %% of the rays that did not come back stay empty", 100 * empty) +
            formatted(" (of those that meet the city: %.1f %%)", 100 * with_model.taken_away_share()) +
            formatted("; it loses %.2f %% of the real returns\n", 100 * with_model.share(with_model.dropped));
 }
@@ -182,7 +182,7 @@ std::string ray_report_text(const compare::RayComparison& comparison, const sim:
             text += formatted(" %.3f", i.simulated_quantile(share));
         text += "\n";
     }
-    if (all.dropped + all.taken_away > 0) text += model_report_text(all);
+    if (all.dropped + all.taken_away > 0) text += model_report_text(all, "the model of the sensor");
     if (comparison.own_car() > 0)
         text +=
             format_count(comparison.own_car()) +

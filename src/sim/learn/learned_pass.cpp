@@ -49,6 +49,15 @@ LearnedPass::LearnedPass(const SensorModel& model, const Sensor& sensor, std::st
     const std::uint32_t beams = grid_.beams();
     const auto& [scan, place] = model.noise;
     mix_ = {std::sqrt(scan), std::sqrt(place), std::sqrt(std::max(0.0, 1 - scan - place))};
+    if (sensor.likely_drops) {
+        if (!model.likely_above)
+            throw ConfigError(std::string(origin) +
+                              " does not say which drops are likely; learn it anew, or leave out "
+                              "--likely-drops");
+        // No chance has a part: a return is lost when its score is above the limit.
+        mix_ = {0, 0, 0};
+        drop_.b3 -= *model.likely_above;
+    }
     mask_.resize(grid_.rays());
     for (std::uint32_t row = 0; row < beams; ++row) {
         const std::uint32_t beam = grid_.beam_of_row(row);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -177,6 +178,14 @@ float level_correction(const std::vector<float>& scores, const std::vector<float
     return static_cast<float>((low + high) / 2);
 }
 
+/// The score that as many rays exceed as were lost. Requires that some were lost and some were not.
+float likely_above(std::vector<float> scores, const std::vector<float>& lost) {
+    const auto count = std::count_if(lost.begin(), lost.end(), [](float v) { return v > 0; });
+    const auto at = scores.begin() + count;
+    std::nth_element(scores.begin(), at, scores.end(), std::greater<>());
+    return *at;
+}
+
 void Learner::learn_drop(SensorModel& model) {
     std::vector<std::uint32_t> chosen;
     std::vector<float> lost;
@@ -198,6 +207,8 @@ void Learner::learn_drop(SensorModel& model) {
     const float correction = level_correction(chosen_scores, lost);
     model.drop.network.b3 += correction;
     for (float& score : scores) score += correction;
+    for (float& score : chosen_scores) score += correction;
+    model.likely_above = likely_above(std::move(chosen_scores), lost);
     model.noise = fit_noise({rays_, 0, split_.learn_end, scores, hidden_});
     model.metrics = judge_drops({rays_, split_.judge_begin, rays_.size(), scores, hidden_}, model.noise,
                                 lost_rays / static_cast<double>(chosen.size()));

@@ -18,8 +18,8 @@ namespace {
 
 /// In every file; never change.
 constexpr const char* kKind = "citysplat sensor model";
-/// 2: [intensity] has residuals. Files without them are of version 1.
-constexpr std::uint64_t kVersion = 2;
+/// 2: [intensity] has residuals; 3: [drop] has likely_above. Files have the least version that can read them.
+constexpr std::uint64_t kVersion = 3;
 constexpr std::string_view kChecksum = "\n[checksum]\nxxh3_128 = \"";
 
 // Floating point numbers as text without loss: hexadecimal, as C and Python write them, without "0x".
@@ -244,7 +244,10 @@ std::string SensorModel::text() const {
         "out.\n"
         "# Weights are hexadecimal floating point numbers, without loss; docs/formats.md tells the rest.\n";
     const bool has_residuals = intensity && intensity->residuals;
-    out += line("kind", quoted(kKind)) + line("version", std::to_string(has_residuals ? kVersion : 1)) +
+    out += line("kind", quoted(kKind)) +
+           line("version", std::to_string(likely_above    ? 3
+                                          : has_residuals ? 2
+                                                          : 1)) +
            line("sensor", quoted(sensor)) + line("beams", std::to_string(beams));
     out += "\n[training]\n" + line("digest", quoted(training_digest)) +
            line("rays", std::to_string(training_rays));
@@ -255,8 +258,9 @@ std::string SensorModel::text() const {
            line("scale", quoted(hex_text(std::span<const float>(norm.scale))));
     out += "\n[mask]\n" + line("below_deg", decimal(mask.below_deg)) + list("probability", mask_rows(mask));
     const double shares[2] = {noise.scan, noise.place};
-    out += "\n[drop]\n" + line("noise_shares", quoted(hex_text(std::span<const double>(shares)))) +
-           text_of(drop);
+    out += "\n[drop]\n" + line("noise_shares", quoted(hex_text(std::span<const double>(shares))));
+    if (likely_above) out += line("likely_above", quoted(hex_text(std::span(&*likely_above, 1))));
+    out += text_of(drop);
     if (intensity)
         out += "\n[intensity]\n" +
                line("gain_by_beam", quoted(hex_text(std::span<const float>(intensity->gain)))) +
@@ -293,6 +297,8 @@ SensorModel SensorModel::parse(std::string_view text, std::string_view origin) {
     model.mask = read_mask(root.section("mask"), model.beams);
     Section drop = root.section("drop");
     model.noise = read_noise(drop);
+    if (drop.has("likely_above"))
+        model.likely_above = numbers<float>(drop, "likely_above", drop.text("likely_above"), 1)[0];
     model.drop = read_network(drop, model.beams);
     drop.finish();
     if (root.has("intensity")) {

@@ -82,6 +82,8 @@ struct SensorModel {
     OwnCarMask mask;
     BeamNetwork drop;
     NoiseShares noise;
+    /// Where as many rays of the training have a greater score as were lost; files before version 3 lack it.
+    std::optional<float> likely_above;
     std::optional<IntensityCorrection> intensity;
     DropMetrics metrics;
 

@@ -228,6 +228,7 @@ Sensor Sensor::parse(std::string_view text, std::string_view origin, const std::
     const std::string kind = root.text("kind");
     if (root.has("model")) sensor.model = directory / root.text("model");
     sensor.intensity_noise = root.flag("intensity_noise", false);
+    sensor.likely_drops = root.flag("likely_drops", false);
     read_models(root, sensor);
     if (kind == "spinning") {
         SpinningHead head = read_spinning(root);

@@ -57,6 +57,7 @@ struct Sensor {
     DropModel drop;
     std::filesystem::path model;   ///< what learn-sensor found out about it; empty: nothing
     bool intensity_noise = false;  ///< intensities scatter as the model found it
+    bool likely_drops = false;     ///< what is lost is what the model finds most likely, instead of drawn
     std::variant<SpinningHead, RosettePattern, NoddingPattern, PinholePattern, RayTable> rays;
 
     std::uint32_t rays_per_scan() const;

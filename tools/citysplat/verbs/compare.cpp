@@ -296,13 +296,16 @@ void run_rays(Context& context, const CompareFlags& f) {
     const std::size_t pictured = f.picture_scan > 0 ? f.picture_scan - 1 : files / 2;
     const auto tracer = trace::make_group_tracer();
     trace::ResidentCity model(city, *tracer, trace::CacheOptions{parse_bytes(f.resident, "--resident")});
-    std::optional<sim::LearnedRays> learned;
+    std::optional<sim::LearnedRays> learned, likely;  // the second with --model-beside
     if (!f.model.empty()) {
         sim::Sensor sensor = sim::Sensor::load(f.sensor);
         sensor.model = f.model;
         learned.emplace(sensor, drive.beams());
+        sensor.likely_drops = true;
+        if (f.model_beside && sim::learn::SensorModel::load(f.model).likely_above)
+            likely.emplace(sensor, drive.beams());
     }
-    compare::RayComparison comparison, with_model;  // the second with --model-beside
+    compare::RayComparison comparison, with_model, with_likely;  // all but the first with --model-beside
     RayCounts counts;
     MovingCounts moving;
     const sim::FramePlay play = play_of(f);
@@ -319,6 +322,11 @@ void run_rays(Context& context, const CompareFlags& f) {
             moving.add(scan, simulated);
             const std::uint64_t index = comparison.scans();
             if (!learned || f.model_beside) comparison.add(scan, simulated);
+            if (likely) {
+                auto returns = simulated;
+                likely->apply(scan, index, returns);
+                with_likely.add(scan, returns);
+            }
             if (learned) {
                 learned->apply(scan, index, simulated);
                 (f.model_beside ? with_model : comparison).add(scan, simulated);
@@ -342,7 +350,11 @@ void run_rays(Context& context, const CompareFlags& f) {
     std::string text = ray_report_text(comparison, drive.beams(), classes);
     if (f.model_beside) {
         result["with_model"] = model_report_json(with_model.all());
-        text += model_report_text(with_model.all());
+        text += model_report_text(with_model.all(), "the model of the sensor, drawn,");
+    }
+    if (likely) {
+        result["with_likely_drops"] = model_report_json(with_likely.all());
+        text += model_report_text(with_likely.all(), "the drops that it finds most likely");
     }
     context.result(result, text);
 }

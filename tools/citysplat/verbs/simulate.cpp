@@ -36,7 +36,7 @@ struct SimulateFlags {
     std::vector<double> offset_m, mount_m, mount_deg;
     sim::ScenarioSensor one;
     std::uint64_t seed = 1;
-    bool allow_missing = false, no_scans = false, overwrite = false, intensity_noise = false;
+    bool allow_missing = false, no_scans = false, overwrite = false, intensity_noise = false, likely_drops = false;
     bool clearance = false;
     std::string snapshots;
     TrajectoryFlags how;
@@ -67,6 +67,7 @@ sim::Scenario scenario_from(const SimulateFlags& flags) {
     sensor.run.sensor = sim::Sensor::load(flags.sensor);
     if (!flags.model.empty()) sensor.run.sensor.model = flags.model;
     if (flags.intensity_noise) sensor.run.sensor.intensity_noise = true;
+    if (flags.likely_drops) sensor.run.sensor.likely_drops = true;
     if (!flags.returns.empty())
         sensor.run.sensor.beam.set_returns(flags.returns,
                                            "--returns, sensor \"" + sensor.run.sensor.id + "\"");
@@ -309,6 +310,9 @@ void add_sensor_flags(CLI::App& verb, SimulateFlags& f) {
     verb.add_flag(
         "--intensity-noise", f.intensity_noise,
         "intensities scatter around what the model says, as real ones did; its bright tail comes back");
+    verb.add_flag("--likely-drops", f.likely_drops,
+                  "as many returns are lost, but the most likely ones instead of drawn ones: nearest to the "
+                  "real scans ray by ray, too regular as a whole");
     verb.add_option("--returns", f.returns,
                     "pulses as wide as the sensor file says, and which of their echoes are reported: first, "
                     "strongest, last, dual; line: no width (default: as the file says, or line)")
@@ -357,6 +361,7 @@ constexpr std::pair<const char*, const char*> kScenarioKeys[]{
     {"--sensor", "sensor of a [[sensor]]"},
     {"--model", "model of a [[sensor]]"},
     {"--intensity-noise", "intensity_noise of a [[sensor]]"},
+    {"--likely-drops", "likely_drops of a [[sensor]]"},
     {"--returns", "returns of a [[sensor]]"},
     {"--mount", "mount_m of a [[sensor]]"},
     {"--mount-angles", "mount_deg of a [[sensor]]"},
