@@ -32,8 +32,9 @@ TEST_CASE("no numeric flag of any verb takes NaN, infinities, absurd values or t
     for (const test::HelpOption& option : test::all_options()) {
         INFO(option.verb << " " << option.name << " " << option.type);
         // A new kind of argument has a range, or its type is a word that is put here.
-        static const std::set<std::string> kTexts{"TEXT", "FILE",  "MAP", "NAME",       "STYLE", "SIZE",
-                                                  "K/N",  "INPUT", "WxH", "TRAJECTORY", "DIR",   kBox};
+        static const std::set<std::string> kTexts{"TEXT", "FILE", "MAP",   "NAME", "STYLE",
+                                                  "SIZE", "K/N",  "INPUT", "WxH",  "TRAJECTORY",
+                                                  "DIR",  "TIME", kBox};
         CHECK((option.numeric() || option.is_flag() || kTexts.contains(option.word())));
         if (!option.numeric()) continue;
         ++flags;
@@ -74,10 +75,14 @@ TEST_CASE("sizes, shares of tiles and picture sizes are numbers that were meant"
         refuses({"--memory", bad, "status", "city"}, "--memory");
         refuses({"build", "city", "--shard", bad + "/2"}, "--shard");
         refuses({"build", "city", "--shard", "1/" + bad}, "--shard");
+        refuses({"work", "city", "--for", bad}, "--for");
+        refuses({"work", "city", "--for", bad + "m"}, "--for");
         refuses({"render", "x", "--pose", "0,0,0", "--out", "a.png", "--size", bad + "x" + bad}, "--size");
     }
     // Numbers that would wrap around to something sensible.
     refuses({"build", "city", "--shard", "1/4294967297"}, "--shard");
+    refuses({"work", "city", "--for", "1e300h"}, "--for");
+    refuses({"work", "city", "--for", "-5m"}, "--for");
     refuses({"render", "x", "--pose", "0,0,0", "--out", "a.png", "--size", "4294967297x1"}, "--size");
     refuses({"render", "x", "--pose", "0,0,0", "--out", "a.png", "--size", "32768x32768"}, "--memory");
     refuses({"render", "x", "--pose", "0,0,0,1e7", "--out", "a.png"}, "--pose");

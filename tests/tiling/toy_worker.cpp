@@ -42,16 +42,16 @@ class SlowToy final : public tiling::TileProcessor {
 
 }  // namespace
 
-/// toy_worker CITY LOG PAUSE_MS: works on the plan of a city with the toy processor, for tests that kill it.
+/// toy_worker CITY LOG PAUSE_MS PATIENCE_MS: works on the plan of a city with the toy processor, for tests
+/// that kill it. After PATIENCE_MS others are taken for dead or slow.
 int main(int argc, char** argv) {
     try {
-        if (argc != 4) throw UsageError("toy_worker CITY LOG PAUSE_MS");
+        if (argc != 5) throw UsageError("toy_worker CITY LOG PAUSE_MS PATIENCE_MS");
         CancelToken cancel;
         Progress progress;
         tiling::WorkOptions options;
         options.heartbeat = std::chrono::milliseconds(100);
-        options.dead_after = std::chrono::milliseconds(1000);
-        options.slow_after = std::chrono::milliseconds(1500);
+        options.dead_after = options.slow_after = std::chrono::milliseconds(std::atoi(argv[4]));
         const auto report = tiling::work_on_plan(
             argv[1],
             [&](const tiling::GenerationRow&) {

@@ -26,21 +26,24 @@ struct Cluster {
     TempDir dir{memory_directory()};
     fs::path city = dir / "city", file = dir / "a.cloud", log = dir / "log";
     Hash128 digest;
-    std::uint64_t planned = 0;
+    std::uint64_t planned = 0, widened = 0;
 
     Cluster() {
         write_cloud(file, street(1, 1000, 2000, 400, 1));
         auto options = toy_options({file});
         options.tile_size_m = 4;
-        digest = build_toy(dir / "clean", options).digest;
+        const BuildReport clean = build_toy(dir / "clean", options);
+        digest = clean.digest;
+        widened = clean.halo_widened;
         planned = plan_toy(city, options).open->plan.planned.size();
     }
 
-    pid_t start(int pause_ms) const {
-        const std::string pause = std::to_string(pause_ms);
+    pid_t start(int pause_ms, int patience_ms) const {
+        const std::string pause = std::to_string(pause_ms), patience = std::to_string(patience_ms);
         const pid_t child = ::fork();
         if (child == 0) {
-            ::execl(CITYSPLAT_TOY_WORKER, "toy_worker", city.c_str(), log.c_str(), pause.c_str(), nullptr);
+            ::execl(CITYSPLAT_TOY_WORKER, "toy_worker", city.c_str(), log.c_str(), pause.c_str(),
+                    patience.c_str(), nullptr);
             ::_exit(127);
         }
         REQUIRE(child > 0);
@@ -58,27 +61,30 @@ struct Cluster {
     }
 };
 
-/// Kills workers at random moments and starts others. A batch that was not yet receipted is lost with each.
+/// However busy the machine is, nobody is taken for slow.
+constexpr int kPatient_ms = 250'000;
+
+/// Kills workers at random moments and starts others. A batch that was not yet receipted is lost with each;
+/// that a worker has ended is known at once, because all are on one host.
 void check_kills(int workers, int kills, std::uint64_t seed) {
     CAPTURE(workers, kills, seed);
     const Cluster c;
     std::vector<pid_t> running;
-    for (int i = 0; i < workers; ++i) running.push_back(c.start(2));
+    for (int i = 0; i < workers; ++i) running.push_back(c.start(2, kPatient_ms));
     int killed = 0;
     for (int i = 0; i < kills; ++i) {
         std::this_thread::sleep_for(std::chrono::microseconds(rng::bits(seed, 2 * i) % 60'000));
         pid_t& victim = running[rng::bits(seed, 2 * i + 1) % running.size()];
         ::kill(victim, SIGKILL);
         killed += Cluster::wait(victim) == 128 + SIGKILL;
-        victim = c.start(2);
+        victim = c.start(2, kPatient_ms);
     }
     for (const pid_t worker : running) CHECK(Cluster::wait(worker) == 0);
     const PublishReport report = publish_plan(c.city);
     CHECK(report.digest == c.digest);
     constexpr std::uint64_t kBatch = 64;  // tiles that become durable together
-    // A tile may be begun once more where a worker was taken for slow.
-    const std::uint64_t most = c.planned + static_cast<std::uint64_t>(killed) * kBatch + 3 * kBatch;
-    CHECK(c.made() <= most);
+    // A tile that needs a wider halo is begun a second time, or a third.
+    CHECK(c.made() <= c.planned + 2 * c.widened + static_cast<std::uint64_t>(killed) * 3 * kBatch);
     CancelToken cancel;
     Progress progress;
     CHECK(verify_city(c.city, true, cancel, progress).corrupt.empty());
@@ -96,10 +102,10 @@ TEST_CASE("two hundred kills of one, three and seven workers cost work and nothi
 
 TEST_CASE("a worker that stands still for ever is done without, and may come back") {
     const Cluster c;
-    const pid_t stopped = c.start(5);
+    const pid_t stopped = c.start(5, 1000);
     c.wait_for(3);
     ::kill(stopped, SIGSTOP);
-    CHECK(Cluster::wait(c.start(0)) == 0);
+    CHECK(Cluster::wait(c.start(0, 1000)) == 0);
     SECTION("after publish") { CHECK(publish_plan(c.city).digest == c.digest); }
     SECTION("before it") {}
     ::kill(stopped, SIGCONT);
@@ -113,7 +119,7 @@ TEST_CASE("a worker that stands still for ever is done without, and may come bac
 TEST_CASE("care of the city beside its workers takes nothing from them") {
     const Cluster c;
     std::vector<pid_t> running;
-    for (int i = 0; i < 2; ++i) running.push_back(c.start(1));
+    for (int i = 0; i < 2; ++i) running.push_back(c.start(1, kPatient_ms));
     CancelToken cancel;
     Progress progress;
     for (int i = 0; i < 5; ++i) {

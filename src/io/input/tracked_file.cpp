@@ -57,8 +57,8 @@ class UntrackedFile final : public PointFile {
 
 std::shared_ptr<const TrackedBoxes> read_tracked_boxes(const std::filesystem::path& file) {
     const Hash128 hash = hash_file(file, CancelToken());
-    return std::make_shared<TrackedBoxes>(MovingBoxes(read_tracks(file, {}).tracks),
-                                          std::filesystem::absolute(file), hash);
+    return std::make_shared<TrackedBoxes>(
+        TrackedBoxes{MovingBoxes(read_tracks(file, {}).tracks), std::filesystem::absolute(file), hash});
 }
 
 std::unique_ptr<PointFile> without_tracked(std::unique_ptr<PointFile> file,

@@ -215,6 +215,7 @@ void PlanFolder::leave_receipt(ObjectStore& store, const ReceiptRecord& receipt)
 }
 
 void PlanFolder::leave_failure(const TileKey& tile, const std::string& message) {
+    if (!exists()) return;  // the plan was closed
     const std::string text = tile.text() + "\n" + host_name() + "\n" + message + "\n";
     write_text(failed_ / (std::string(kFailure) + Hasher().text(text).finish().hex()), text);
 }
@@ -285,7 +286,7 @@ std::optional<PlanFolder::Claim> PlanFolder::claim(std::size_t chunk, int copy) 
     const fs::path path = claims_ / claim_name(chunk, copy);
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0) {
-        if (errno == EEXIST) return std::nullopt;
+        if (errno == EEXIST || errno == ENOENT) return std::nullopt;  // taken, or the plan was closed
         throw_errno("cannot create", path);
     }
     const std::string owner = owner_line();

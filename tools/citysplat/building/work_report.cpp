@@ -99,14 +99,13 @@ tiling::Shard parse_shard(const std::string& text) {
     return {*k, *n};
 }
 
-double parse_duration(const std::string& text, const std::string& flag) {
+std::optional<double> parse_duration(const std::string& text) {
     constexpr double kYear_s = 365 * 86400.0;
     const std::size_t unit = text.find_first_not_of("0123456789.");
     const auto value = parse_number(text.substr(0, unit));
     const std::string name = unit == std::string::npos ? "s" : text.substr(unit);
     const double scale = name == "s" ? 1 : name == "m" ? 60 : name == "h" ? 3600 : name == "d" ? 86400 : 0;
-    if (!value || scale == 0 || !(*value > 0) || *value * scale > kYear_s)
-        throw UsageError(flag + " " + text + ": expected a time like 90s, 50m or 2h, a year at most");
+    if (!value || scale == 0 || !(*value > 0) || *value * scale > kYear_s) return std::nullopt;
     return *value * scale;
 }
 

@@ -16,8 +16,8 @@ class Context;
 /// AWS Batch, SGE, LSF, PBS, counted from 0 or 1. Throws UsageError.
 tiling::Shard parse_shard(const std::string& text);
 
-/// "50m", "2h", "90s": seconds. Throws UsageError that names the flag.
-double parse_duration(const std::string& text, const std::string& flag);
+/// "50m", "2h", "90s": seconds, at most a year. Nothing when it is something else.
+std::optional<double> parse_duration(const std::string& text);
 
 /// What a plan asks for, in a few lines and in the words of docs/cli.md.
 std::string plan_text(const tiling::PlanReport& report);

@@ -232,7 +232,7 @@ void make_levels(Context& context, const view::ShownCity& city, splat::PyramidOp
                      " tiles cannot be read; cubes that should have them are not kept");
     context.result({{"generation", city.facts.generation},
                     {"levels_key", options.store_key},
-                    {"tiles_read", levels.progress().done},
+                    {"columns_read", levels.progress().done},
                     {"missing", missing},
                     {"kept_bytes", options.store->used_bytes()}},
                    "levels of generation " + std::to_string(city.facts.generation) + ": " +

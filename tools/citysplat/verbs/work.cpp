@@ -12,6 +12,14 @@
 
 namespace citysplat::cli {
 
+namespace {
+
+std::string why_not_duration(const std::string& text) {
+    return parse_duration(text) ? "" : "\"" + text + "\" is not a time like 90s, 50m or 2h, a year at most";
+}
+
+}  // namespace
+
 void add_work(CLI::App& app, Context& context) {
     struct Flags {
         std::string city, time, shard;
@@ -21,6 +29,7 @@ void add_work(CLI::App& app, Context& context) {
     verb.fallthrough();
     verb.add_option("city", flags->city, "directory of the city")->required();
     verb.add_option("--for", flags->time, "begin no tile after this time, as 90s, 50m or 2h")
+        ->check(why_not_duration)
         ->type_name("TIME");
     verb.add_option("--shard", flags->shard, "where to begin: K/N, or auto; others may do it all the same")
         ->type_name("K/N");
@@ -37,7 +46,7 @@ void add_work(CLI::App& app, Context& context) {
         if (!flags->time.empty())
             options.until = std::chrono::steady_clock::now() +
                             std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                std::chrono::duration<double>(parse_duration(flags->time, "--for")));
+                                std::chrono::duration<double>(*parse_duration(flags->time)));
         do_work(context, flags->city, options);
     });
 }
