@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/hash.hpp"
 #include "core/cancel.hpp"
+#include "core/hash.hpp"
 #include "tiling/carve/voxel_set.hpp"
 #include "tiling/points/ray.hpp"
 #include "tiling/tile_processor.hpp"
