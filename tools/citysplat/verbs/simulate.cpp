@@ -36,7 +36,8 @@ struct SimulateFlags {
     std::vector<double> offset_m, mount_m, mount_deg;
     sim::ScenarioSensor one;
     std::uint64_t seed = 1;
-    bool allow_missing = false, no_scans = false, overwrite = false, intensity_noise = false, likely_drops = false;
+    bool allow_missing = false, no_scans = false, overwrite = false, intensity_noise = false,
+         likely_drops = false;
     bool clearance = false;
     std::string snapshots;
     TrajectoryFlags how;
