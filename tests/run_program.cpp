@@ -26,8 +26,13 @@ std::string slurp(const std::filesystem::path& path) {
 
 struct Signal {
     int number = 0;
-    std::filesystem::path once_exists;
+    std::filesystem::path once_exists;  ///< empty: `after` says when
+    std::chrono::milliseconds after{0};
 };
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
 
 /// Waits until the file is there, so that the program is surely at work, or the program has ended without it.
 void wait_for(const std::filesystem::path& file, pid_t child) {
@@ -60,15 +65,21 @@ Outcome run(const std::vector<std::string>& command, const Signal& signal) {
         ::execvp(argv[0], argv.data());
         ::_exit(127);
     }
+    auto begin = std::chrono::steady_clock::now();
     if (signal.number) {
-        wait_for(signal.once_exists, child);
+        if (signal.once_exists.empty())
+            std::this_thread::sleep_for(signal.after);
+        else
+            wait_for(signal.once_exists, child);
+        begin = std::chrono::steady_clock::now();
         ::kill(child, signal.number);
     }
     int status = 0;
     struct rusage usage {};
     if (::wait4(child, &status, 0, &usage) != child) throw std::runtime_error("wait4 failed");
+    const double seconds = seconds_since(begin);
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    return {code, slurp(out), slurp(err), static_cast<std::uint64_t>(usage.ru_maxrss) * 1024};
+    return {code, slurp(out), slurp(err), static_cast<std::uint64_t>(usage.ru_maxrss) * 1024, seconds};
 }
 
 std::vector<std::string> with_program(std::vector<std::string> arguments) {
@@ -86,7 +97,12 @@ Outcome citysplat(std::vector<std::string> arguments) { return run(with_program(
 
 Outcome citysplat_with_signal(std::vector<std::string> arguments, int signal,
                               const std::filesystem::path& once_exists) {
-    return run(with_program(std::move(arguments)), {signal, once_exists});
+    return run(with_program(std::move(arguments)), {signal, once_exists, {}});
+}
+
+Outcome citysplat_with_signal(std::vector<std::string> arguments, int signal,
+                              std::chrono::milliseconds after) {
+    return run(with_program(std::move(arguments)), {signal, {}, after});
 }
 
 }  // namespace citysplat::test

@@ -3,11 +3,120 @@
 
 #include <catch2/catch.hpp>
 
+#include <chrono>
 #include <csignal>
 
 namespace test = citysplat::test;
 using test::Outcome;
 using test::TempDir;
+
+namespace {
+
+/// Commands over one drive, and how large it is.
+class LongWork {
+  public:
+    struct Size {
+        const char *length_m, *points_per_metre, *scans_hz;
+    };
+    struct Command {
+        std::vector<std::string> arguments;
+        std::string output;  ///< what it writes, taken away before each start; empty: nothing
+    };
+
+    explicit LongWork(const Size& size) : size_(size) {
+        run(synth(drive_));
+        run({"build", city_, drive_, "--trajectory", path_, "--classes", "synthetic"});
+        run({"simulate", city_, "--sensor", "vlp-16", "--trajectory", path_, "--out", sequence_, "--rate",
+             size.scans_hz});
+        run({"simulate", city_, "--sensor", "vlp-16", "--trajectory", path_, "--out", clouds_, "--rate",
+             size.scans_hz, "--format", "ply", "--frame", "world"});
+    }
+
+    std::vector<Command> commands() const {
+        const std::string out = dir_ / "out";
+        return {
+            {{"info", sequence_}, ""},
+            {{"info", drive_, "--trajectory", path_}, ""},
+            {synth(out), out},
+            {{"build", out, sequence_}, out},
+            {{"build", out, drive_, "--trajectory", path_, "--classes", "synthetic"}, out},
+            {{"build", out, drive_, "--trajectory", path_, "--method", "basic", "--tile-size", "16"}, out},
+            {{"adjust", drive_, "--trajectory", path_, "--out", out}, out},
+            {{"simulate", city_, "--sensor", "hdl-64e", "--trajectory", path_, "--out", out}, out},
+            {{"learn-sensor", city_, "--scans", clouds_, "--trajectory", path_, "--sensor", "vlp-16", "--out",
+              out},
+             out},
+            {{"calibrate", city_, "--scans", clouds_, "--trajectory", path_, "--sensor", "vlp-16", "--out",
+              out},
+             out},
+            {{"compare", "--rays", clouds_, "--city", city_, "--trajectory", path_}, ""},
+            {{"compare", clouds_, "--reference", drive_, "--truth", drive_, "--city", city_}, ""},
+            {{"export", city_, "--removed", "--format", "ply", "--out", out}, out},
+            {{"verify", city_, "--deep"}, ""},
+            {{"pack", city_, out}, out},
+        };
+    }
+
+  private:
+    std::vector<std::string> synth(const std::string& out) const {
+        return {"synth", out, "--length", size_.length_m, "--points-per-metre", size_.points_per_metre};
+    }
+    static void run(std::vector<std::string> arguments) {
+        arguments.push_back("-q");
+        const Outcome outcome = test::citysplat(arguments);
+        INFO(arguments[0] << ": " << outcome.err);
+        REQUIRE(outcome.exit_code == 0);
+    }
+
+    Size size_;
+    TempDir dir_;
+    std::string drive_ = dir_ / "drive", path_ = drive_ + "/trajectory.tum", city_ = dir_ / "city",
+                sequence_ = dir_ / "sequence", clouds_ = dir_ / "clouds";
+};
+
+Outcome start(const LongWork::Command& command, int signal, double after_s) {
+    if (!command.output.empty()) std::filesystem::remove_all(command.output);
+    const auto after = std::chrono::milliseconds(static_cast<int>(1000 * after_s));
+    return signal ? test::citysplat_with_signal(command.arguments, signal, after)
+                  : test::citysplat(command.arguments);
+}
+
+/// Sends signals at so many moments, evenly over the time that the command takes.
+void interrupt(const LongWork::Command& command, int moments) {
+    constexpr double kMost_s = 2;
+    std::string name;
+    for (const std::string& word : command.arguments) name += word + " ";
+    INFO(name);
+    const Outcome whole = start(command, 0, 0);
+    INFO(whole.err);
+    REQUIRE(whole.exit_code == 0);
+    for (int k = 0; k < moments; ++k) {
+        const double after_s = whole.seconds * (k + 0.5) / moments;
+        Outcome stopped;
+        // On a busy machine a good answer may come late, but not again and again.
+        for (int attempt = 0; attempt < 3; ++attempt) {
+            stopped = start(command, k % 2 == 0 ? SIGINT : SIGTERM, after_s);
+            if (stopped.seconds < kMost_s && stopped.err.find("did not stop in time") == std::string::npos)
+                break;
+        }
+        INFO("after " << after_s << " of " << whole.seconds << " s: " << stopped.err);
+        CHECK((stopped.exit_code == 130 || stopped.exit_code == 0));
+        CHECK(stopped.seconds < kMost_s);
+        CHECK_THAT(stopped.err, !Catch::Contains("did not stop in time"));
+    }
+}
+
+}  // namespace
+
+TEST_CASE("Ctrl-C and SIGTERM are answered within two seconds by every verb that takes long") {
+    const LongWork work({"20", "2000", "2"});
+    for (const LongWork::Command& command : work.commands()) interrupt(command, 2);
+}
+
+TEST_CASE("Ctrl-C is answered within two seconds at many moments of long work", "[slow]") {
+    const LongWork work({"150", "20000", "10"});
+    for (const LongWork::Command& command : work.commands()) interrupt(command, 12);
+}
 
 TEST_CASE("Ctrl-C stops a build with exit code 130 and leaves a directory the next build completes") {
     const TempDir dir;

@@ -135,7 +135,7 @@ void Context::finish() const {
 
 void Context::fail(std::string_view kind, int code, const std::string& message) const {
     print_line("citysplat: " + message);
-    if (!json_ || announced_) return;
+    if (!owes_json()) return;
     nlohmann::json object = result_ ? *result_ : nlohmann::json::object();
     object["error"] = {{"kind", kind}, {"message", message}};
     object["code"] = code;

@@ -51,6 +51,8 @@ class Context {
     void result(const nlohmann::json& object, const std::string& text);
     /// The same for a verb that goes on: printed at once, and nothing afterwards.
     void announce(const nlohmann::json& object, const std::string& text);
+    /// An object is still to be printed, whatever happens.
+    bool owes_json() const { return json_ && !announced_; }
     /// The verb has succeeded.
     void finish() const;
     /// The verb has failed: one line on stderr, and with --json the result, if any, with "error" and "code".

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <ctime>
 #include <exception>
 #include <filesystem>
 #include <new>
@@ -21,20 +22,66 @@ namespace {
 
 using namespace citysplat;
 
-CancelToken* g_cancel = nullptr;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::time_t kDeadline_s = 30;  // everything takes longer
+constexpr long kDeadline_ns = 0;
+#else
+constexpr std::time_t kDeadline_s = 1;
+constexpr long kDeadline_ns = 800'000'000;
+#endif
 
-/// The first signal asks politely; the second does not wait.
-void on_signal(int) {
-    if (g_cancel->requested()) ::_exit(static_cast<int>(ErrorKind::interrupted));
-    g_cancel->request();
+constexpr std::string_view kLine =
+    "citysplat: interrupted; the work did not stop in time and was ended. Partial files may be left; the "
+    "next "
+    "run with the same output removes them\n";
+constexpr std::string_view kObject =
+    R"({"code":130,"error":{"kind":"interrupted","message":"interrupted; the work did not stop in time and was ended"}})"
+    "\n";
+
+cli::Context* g_context = nullptr;
+timer_t g_deadline;
+bool g_has_deadline = false;
+
+// The functions below run in signal handlers: nothing in them may allocate or lock.
+
+void say_to(int descriptor, std::string_view text) {
+    if (::write(descriptor, text.data(), text.size()) < 0) return;  // nobody is left to be told
 }
 
-void catch_interrupts(CancelToken& cancel) {
-    g_cancel = &cancel;
+[[noreturn]] void end_now() { ::_exit(static_cast<int>(ErrorKind::interrupted)); }
+
+void on_deadline(int) {
+    say_to(STDERR_FILENO, kLine);
+    if (g_context->owes_json()) say_to(STDOUT_FILENO, kObject);
+    end_now();
+}
+
+void on_signal(int) {
+    if (g_context->cancel().requested()) end_now();
+    g_context->cancel().request();
+    if (!g_has_deadline) return;
+    const itimerspec once{{0, 0}, {kDeadline_s, kDeadline_ns}};
+    ::timer_settime(g_deadline, 0, &once, nullptr);
+}
+
+void handle(int signal, void (*handler)(int)) {
     struct sigaction action {};
-    action.sa_handler = on_signal;
-    ::sigaction(SIGINT, &action, nullptr);
-    ::sigaction(SIGTERM, &action, nullptr);
+    action.sa_handler = handler;
+    ::sigaction(signal, &action, nullptr);
+}
+
+/// From now on the first SIGINT or SIGTERM requests cancellation, and the second ends the process at once. So
+/// does the deadline: a stage that does not look at its token, or a disk that does not answer, must not keep
+/// a user waiting (docs/adr/0516). What is written survives that as it survives a kill.
+void catch_interrupts(cli::Context& context) {
+    g_context = &context;
+    sigevent event{};
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = SIGALRM;
+    g_has_deadline = ::timer_create(CLOCK_MONOTONIC, &event, &g_deadline) == 0;
+    handle(SIGALRM, on_deadline);
+    handle(SIGINT, on_signal);
+    handle(SIGTERM, on_signal);
     // A closed pipe and a file beyond the limit of the shell are failed writes, which we report.
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);
@@ -97,7 +144,7 @@ int run(int argc, char** argv, cli::Context& context) {
     cli::add_view(app, context);
     cli::add_export(app, context);
     cli::add_selftest(app, context);
-    catch_interrupts(context.cancel());
+    catch_interrupts(context);
     std::optional<tbb::global_control> thread_limit;
     app.parse_complete_callback([&] {
         context.resolve();

@@ -34,6 +34,8 @@ ScenarioSensor read_sensor(Section& s, const std::filesystem::path& directory, s
     if (s.has("model")) result.run.sensor.model = directory / s.text("model");
     result.run.sensor.intensity_noise = s.flag("intensity_noise", result.run.sensor.intensity_noise);
     result.run.sensor.likely_drops = s.flag("likely_drops", result.run.sensor.likely_drops);
+    if (s.has("most_lost_percent"))
+        result.run.sensor.most_lost_percent = s.number("most_lost_percent", Sensor::kMostLost_percent);
     if (s.has("returns")) result.run.sensor.beam.set_returns(s.text("returns"), s.where());
     result.name = s.text("name", result.run.sensor.id);
     if (result.name.empty() || result.name.find('/') != std::string::npos || result.name[0] == '.')

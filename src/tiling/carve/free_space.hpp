@@ -32,15 +32,15 @@ namespace citysplat::tiling {
 
 class FreeSpace {
   public:
-    /// Requires that the region outlives this.
-    explicit FreeSpace(const Region& region);
+    /// Requires that region and token outlive this. All that takes long looks at the token.
+    FreeSpace(const Region& region, const CancelToken& cancel);
 
     /// Rays of witnesses that end in a sector, in any order and any number of times.
     void add_rays(const Sector& sector, std::span<const Ray> rays);
 
     /// For each point of the region whether it is dynamic. Points nearer than two voxels to the edge of the
     /// region may be misjudged.
-    std::vector<bool> find_dynamic(const CancelToken& cancel);
+    std::vector<bool> find_dynamic();
 
     /// Beyond the box of interest, so that every voxel with a point of that box has its neighbours.
     static constexpr std::int64_t kMarginSteps = 2 * kVoxelSteps;
@@ -70,6 +70,7 @@ class FreeSpace {
     static Verdict judge(std::span<const std::uint64_t> passed, std::span<const std::uint64_t> hit);
 
     const Region& region_;
+    const CancelToken& cancel_;
     VoxelSet voxels_;
     std::vector<std::uint32_t> voxel_of_;  ///< of each point
     /// A look that passed through a voxel: voxel · 2³² + look. Made unique whenever they have doubled.

@@ -51,6 +51,7 @@ struct CompareFlags {
     bool no_empty = false;
     std::string sensor, model, picture, snapshots;
     bool model_beside = false;
+    std::optional<double> most_lost_percent;
     std::size_t picture_scan = 0;             ///< counted from 1; 0: the middle one
     std::vector<const CLI::Option*> of_rays;  ///< what has a meaning with --rays alone
 };
@@ -287,7 +288,9 @@ void run_rays(Context& context, const CompareFlags& f) {
         throw UsageError(
             "compare --rays casts real rays at --city; leave out simulated clouds, --reference and --truth");
     if (f.sensor.empty() != f.model.empty()) throw UsageError("--sensor and --model belong together");
-    if (f.model_beside && f.model.empty()) throw UsageError("--model-beside needs --sensor and --model");
+    for (const auto& [given, flag] :
+         {std::pair{f.model_beside, "--model-beside"}, {f.most_lost_percent.has_value(), "--most-lost"}})
+        if (given && f.model.empty()) throw UsageError(std::string(flag) + " needs --sensor and --model");
     const tiling::CityReader city(f.city);
     const ClassMap classes = class_names(f);
     const Stopwatch watch;
@@ -300,9 +303,11 @@ void run_rays(Context& context, const CompareFlags& f) {
     if (!f.model.empty()) {
         sim::Sensor sensor = sim::Sensor::load(f.sensor);
         sensor.model = f.model;
+        if (!f.model_beside) sensor.most_lost_percent = f.most_lost_percent;
         learned.emplace(sensor, drive.beams());
         sensor.likely_drops = true;
-        if (f.model_beside && sim::learn::SensorModel::load(f.model).likely_above)
+        sensor.most_lost_percent = f.most_lost_percent;
+        if (f.model_beside && (f.most_lost_percent || sim::learn::SensorModel::load(f.model).likely_above))
             likely.emplace(sensor, drive.beams());
     }
     compare::RayComparison comparison, with_model, with_likely;  // all but the first with --model-beside
@@ -354,7 +359,11 @@ void run_rays(Context& context, const CompareFlags& f) {
     }
     if (likely) {
         result["with_likely_drops"] = model_report_json(with_likely.all());
-        text += model_report_text(with_likely.all(), "the drops that it finds most likely");
+        if (f.most_lost_percent) result["with_likely_drops"]["most_lost_percent"] = *f.most_lost_percent;
+        text += model_report_text(with_likely.all(), f.most_lost_percent
+                                                         ? "the likeliest drops up to --most-lost " +
+                                                               format_number(*f.most_lost_percent) + " %"
+                                                         : "the drops that it finds most likely");
     }
     context.result(result, text);
 }
@@ -422,6 +431,11 @@ void add_ray_flags(CLI::App& verb, CompareFlags& f) {
         ->type_name("FILE");
     verb.add_flag("--model-beside", f.model_beside,
                   "the table is of the city alone, and what the model makes of it is said beside it");
+    verb.add_option("--most-lost", f.most_lost_percent,
+                    "with --model: the likeliest drops are taken, as for simulate; with --model-beside they "
+                    "are said beside the drawn ones")
+        ->check(in_range(sim::Sensor::kMostLost_percent))
+        ->type_name("PERCENT");
     verb.add_option("--picture", f.picture, "write range images of one scan: real, simulated, difference")
         ->type_name("FILE");
     verb.add_option("--picture-scan", f.picture_scan, "which scan, counted from 1 (default: the middle one)")

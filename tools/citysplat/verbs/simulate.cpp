@@ -38,6 +38,7 @@ struct SimulateFlags {
     std::uint64_t seed = 1;
     bool allow_missing = false, no_scans = false, overwrite = false, intensity_noise = false,
          likely_drops = false;
+    std::optional<double> most_lost_percent;
     bool clearance = false;
     std::string snapshots;
     TrajectoryFlags how;
@@ -69,6 +70,7 @@ sim::Scenario scenario_from(const SimulateFlags& flags) {
     if (!flags.model.empty()) sensor.run.sensor.model = flags.model;
     if (flags.intensity_noise) sensor.run.sensor.intensity_noise = true;
     if (flags.likely_drops) sensor.run.sensor.likely_drops = true;
+    if (flags.most_lost_percent) sensor.run.sensor.most_lost_percent = flags.most_lost_percent;
     if (!flags.returns.empty())
         sensor.run.sensor.beam.set_returns(flags.returns,
                                            "--returns, sensor \"" + sensor.run.sensor.id + "\"");
@@ -314,6 +316,10 @@ void add_sensor_flags(CLI::App& verb, SimulateFlags& f) {
     verb.add_flag("--likely-drops", f.likely_drops,
                   "as many returns are lost, but the most likely ones instead of drawn ones: nearest to the "
                   "real scans ray by ray, too regular as a whole");
+    verb.add_option("--most-lost", f.most_lost_percent,
+                    "likely drops, as many as cost this share of the returns that the real sensor had")
+        ->check(in_range(sim::Sensor::kMostLost_percent))
+        ->type_name("PERCENT");
     verb.add_option("--returns", f.returns,
                     "pulses as wide as the sensor file says, and which of their echoes are reported: first, "
                     "strongest, last, dual; line: no width (default: as the file says, or line)")
@@ -363,6 +369,7 @@ constexpr std::pair<const char*, const char*> kScenarioKeys[]{
     {"--model", "model of a [[sensor]]"},
     {"--intensity-noise", "intensity_noise of a [[sensor]]"},
     {"--likely-drops", "likely_drops of a [[sensor]]"},
+    {"--most-lost", "most_lost_percent of a [[sensor]]"},
     {"--returns", "returns of a [[sensor]]"},
     {"--mount", "mount_m of a [[sensor]]"},
     {"--mount-angles", "mount_deg of a [[sensor]]"},
