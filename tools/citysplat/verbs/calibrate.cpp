@@ -51,6 +51,7 @@ sim::CalibratedSensor from_scans(Context& context, CalibrateFlags& f, const sim:
                              f.reading.read_options(f.trajectory, f.trajectory_reading.options()),
                              std::move(trajectory));
     drive.find_beams(context.cancel());
+    drive.use_beams(sim::beams_for(sensor, drive.beams()));
     sim::SensorCalibration calibration(sensor, sim::match_beams(sensor, drive.beams()));
     f.cast.reach_m = static_cast<float>(sensor.max_range_m);
     const auto tracer = trace::make_group_tracer();

@@ -14,6 +14,7 @@
 #include "io/input/input_list.hpp"
 #include "objects/stored/stored_folders.hpp"
 #include "sim/recorded/learned_rays.hpp"
+#include "sim/recorded/lesson.hpp"
 #include "sim/recorded/ray_caster.hpp"
 #include "sim/recorded/recorded_drive.hpp"
 #include "sim/traffic/played_frames.hpp"
@@ -250,6 +251,7 @@ sim::RecordedDrive drive_of(Context& context, const CompareFlags& f) {
         throw UsageError("--picture-scan " + std::to_string(f.picture_scan) + ": there are only " +
                          std::to_string(drive.sources().size()) + " scans");
     if (!f.no_empty) drive.find_beams(context.cancel());
+    if (!f.sensor.empty()) drive.use_beams(sim::beams_for(sim::Sensor::load(f.sensor), drive.beams()));
     if (!f.picture.empty() && drive.beams().size() == 0)
         throw InputError("--picture " + f.picture +
                          ": the beams of the sensor are not known, so there is no range image");

@@ -100,6 +100,7 @@ void run(Context& context, LearnFlags& f) {
     OutputFile file(f.out);
     const Stopwatch watch;
     drive.find_beams(context.cancel());
+    if (named) drive.use_beams(sim::beams_for(*named, drive.beams()));
     const std::filesystem::path sensor_file = sensor_file_beside(f.out);
     const std::string seen = named ? std::string() : sim::seen_sensor_text(drive, context.cancel());
     const sim::Sensor sensor = named ? *named : sim::Sensor::parse(seen, sensor_file.string());
