@@ -99,7 +99,7 @@ TEST_CASE("a model that fits its checksum but makes no sense is refused with the
         CHECK_THROWS_WITH(SensorModel::parse(edited(text, from, to), "m.toml"),
                           Catch::Contains("m.toml") && Catch::Contains(key));
     };
-    refused("version = 3", "version = 4", "version");
+    refused("version = 4", "version = 5", "version");
     refused("kind = \"citysplat", "kind = \"other", "kind");
     refused("beams = 3", "beams = 4", "probability");
     refused("\"root_range\"", "\"something\"", "names");

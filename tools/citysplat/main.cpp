@@ -105,6 +105,7 @@ std::string what_is_wrong(const CLI::App& app, const CLI::ParseError& error) {
 }
 
 int run(int argc, char** argv, cli::Context& context) {
+    catch_interrupts(context);
     CLI::App app(
         "citysplat: kilometres of mobile-mapping LiDAR to a splat model of the city, and simulated LiDARs "
         "through it");
@@ -144,7 +145,6 @@ int run(int argc, char** argv, cli::Context& context) {
     cli::add_view(app, context);
     cli::add_export(app, context);
     cli::add_selftest(app, context);
-    catch_interrupts(context);
     std::optional<tbb::global_control> thread_limit;
     app.parse_complete_callback([&] {
         context.resolve();
