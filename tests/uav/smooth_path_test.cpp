@@ -1,5 +1,5 @@
 #include "core/math/math_hd.hpp"
-#include "model/pose_spline.hpp"
+#include "model/spline/pose_spline.hpp"
 #include "uav/strapdown.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "io/bag/mcap_writer.hpp"
-#include "model/pose_spline.hpp"
+#include "model/spline/pose_spline.hpp"
 #include "sim/bag/bag_clock.hpp"
 #include "sim/bag/chunk_queue.hpp"
 #include "sim/drive/simulation.hpp"

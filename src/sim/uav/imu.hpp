@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/math/vec_hd.hpp"
-#include "model/pose_spline.hpp"
+#include "model/spline/pose_spline.hpp"
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "citysplat/context.hpp"
-#include "model/pose_spline.hpp"
+#include "model/spline/pose_spline.hpp"
 #include "sim/bag/bag_writer.hpp"
 #include "sim/drive/scenario.hpp"
 

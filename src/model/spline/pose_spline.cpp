@@ -1,4 +1,4 @@
-#include "model/pose_spline.hpp"
+#include "model/spline/pose_spline.hpp"
 
 #include "core/math/math_hd.hpp"
 
