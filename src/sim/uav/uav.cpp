@@ -137,14 +137,19 @@ void Uav::move_model() {
 
 std::array<double, 4> Uav::control() {
     const UavParameters& p = parameters_;
-    const double w = p.position.frequency_rad_s, a = p.attitude.frequency_rad_s;
+    // As quick as an attitude that follows in its own time allows: the model is followed, not lived.
+    const double a = p.attitude.frequency_rad_s, w = a / 5;
     const Vec3d away = model_m_ - state_.position_m;
-    integral_ = limited(integral_ + away * kStep_s, 2.0 / (w * w));
-    // Thrust follows the attitude, and that the motors: what is wanted is told so much ahead.
-    const double lag_s = 2 * p.attitude.damping / a + 2 * p.motor.damping / p.motor.frequency_rad_s;
-    Vec3d wanted = model_m_s2_ + model_m_s3_ * lag_s + away * (w * w) +
-                   (model_m_s_ - state_.velocity_m_s) * (2 * p.position.damping * w) +
-                   integral_ * (p.position_integral * w * w * w);
+    constexpr double kMostIntegral_m_s2 = 3;
+    const double integral_gain = p.position_integral * w * w * w;
+    if (integral_gain > 0)
+        integral_ = limited(integral_ + away * kStep_s, kMostIntegral_m_s2 / integral_gain);
+    // Lift follows the motors, its direction the attitude as well: what is wanted is told so much ahead.
+    const double motor_s = 2 * p.motor.damping / p.motor.frequency_rad_s,
+                 attitude_s = motor_s + 2 * p.attitude.damping / a;
+    const Vec3d wanted = model_m_s2_ + by_axes(model_m_s3_, {attitude_s, attitude_s, motor_s}) +
+                         away * (w * w) + (model_m_s_ - state_.velocity_m_s) * (2 * p.position.damping * w) +
+                         integral_ * integral_gain;
     const double most_aside = exact::sin_cos(p.most_tilt_rad).sin / exact::sin_cos(p.most_tilt_rad).cos;
     const double up = std::max(wanted.z + kGravity_m_s2, 0.3 * kGravity_m_s2);
     const Vec3d aside = limited({wanted.x, wanted.y, 0}, most_aside * up);

@@ -28,7 +28,7 @@ struct UavParameters {
     double drag_n_s_m;  ///< force against the velocity
     Response motor;
     Response position, attitude;  ///< what the controllers are to achieve
-    double position_integral;     ///< of the controllers, as a share of ω³; 0: none
+    double position_integral;     ///< of the controller, as a share of its ω³; 0: none
     double most_tilt_rad, most_velocity_m_s, most_acceleration_m_s2;
     double imu_rate_hz;
     ImuErrors imu;
