@@ -13,8 +13,10 @@ struct Strapdown {
     void move(const sim::ImuSample& from, const sim::ImuSample& to, double seconds) {
         const Quaternion half =
             pose.rotation * quaternion_exp((from.turn_rad_s * 3.0 + to.turn_rad_s) * (seconds / 8));
+        // The axis turns meanwhile: the usual correction for coning.
+        const Vec3d coning = cross(from.turn_rad_s, to.turn_rad_s) * (seconds * seconds / 12);
         const Quaternion next =
-            pose.rotation * quaternion_exp((from.turn_rad_s + to.turn_rad_s) * (seconds / 2));
+            pose.rotation * quaternion_exp((from.turn_rad_s + to.turn_rad_s) * (seconds / 2) + coning);
         const Vec3d gravity{0, 0, -sim::kGravity_m_s2};
         const Vec3d a = rotate(pose.rotation, from.force_m_s2) + gravity,
                     c = rotate(next, to.force_m_s2) + gravity,
