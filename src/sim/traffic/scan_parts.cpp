@@ -102,9 +102,8 @@ void ReadyTraffic::visit(const Sweep& sweep, const F& f) const {
 ScanParts ReadyTraffic::during(const Sweep& sweep, const ScanReach& reach) const {
     std::vector<std::uint32_t> found;
     visit(sweep, [&](const Stay& stay) {
-        if (traffic_.actors()[stay.actor].vehicle != kNoVehicle &&
-            traffic_.actors()[stay.actor].vehicle == reach.vehicle)
-            return;
+        const Actor& actor = traffic_.actors()[stay.actor];
+        if (actor.vehicle != kNoVehicle && actor.vehicle == reach.vehicle && !actor.seen_by_itself) return;
         if (distance_between(stay.box, reach.path) <= reach.range_m) found.push_back(stay.actor);
     });
     std::sort(found.begin(), found.end());

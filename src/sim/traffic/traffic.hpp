@@ -31,8 +31,9 @@ struct Actor {
     Pose object_from_shape;      ///< how the shape is put onto the object
     std::uint16_t label = 0;     ///< class of all its returns; 0: what the shape says
     std::uint16_t instance = 0;  ///< of its returns, at least 1; several actors may share one
-    /// Sensors on this vehicle do not meet the actor.
+    /// The vehicle whose body it is: its sensors do not meet the actor.
     std::uint32_t vehicle = kNoVehicle;
+    bool seen_by_itself = false;  ///< they do
 };
 
 /// Everything that stands or moves in a scenario besides the city. Immutable: safe to use from several

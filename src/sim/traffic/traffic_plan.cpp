@@ -161,7 +161,8 @@ class Planner {
         actor.track = Track::along(v.name, read_trajectory(v.trajectory, how));
         actor.object_from_shape = v.body_from_object;
         actor.instance = v.instance ? *v.instance : instances_.next();
-        if (!v.sees_itself) actor.vehicle = number;
+        actor.vehicle = number;
+        actor.seen_by_itself = v.sees_itself;
         const UsedObject& used =
             require(v.object, {actor.track, words(v.class_name), "vehicle \"" + v.name + "\""});
         put(used, std::move(actor), {v.class_name, false});
