@@ -2,7 +2,7 @@
 include(CMakePackageConfigHelpers)
 # The library behind the public headers, and what it is made of.
 set(libraries citysplat_api citysplat_core citysplat_model citysplat_io citysplat_adjust citysplat_tiling citysplat_splat citysplat_trace
-    citysplat_sim)
+    citysplat_objects citysplat_sim)
 install(TARGETS citysplat RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS ${libraries} EXPORT citysplat-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/citysplat DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "io/write/cloud_header.hpp"
+#include "io/write/field.hpp"
 #include "sim/scan/scan.hpp"
 
 #include <cstddef>
@@ -8,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace citysplat::sim {
 
@@ -41,6 +43,9 @@ class ScanFormat {
     virtual void append(const ScanPiece& piece, const CloudLayout& layout, std::byte*& at,
                         io::CloudSummary& summary) const = 0;
 };
+
+/// The columns of ply and pcd, in the order of a record: all that there is to know about a return.
+std::vector<io::Field> point_fields(const CloudLayout& layout);
 
 /// las, ply, pcd, kitti (velodyne/*.bin), kitti labels (labels/*.label, parallel to it) or xyz; nullptr for
 /// any other name.

@@ -1,32 +1,31 @@
-#include "sim/drive/frame_stream.hpp"
+#include "sim/session/frame_stream.hpp"
+
+#include "core/bytes.hpp"
+#include "core/error.hpp"
 
 #include <algorithm>
-#include <vector>
 
 namespace citysplat::sim {
 
-std::uint64_t FrameStream::reserve(std::span<const double> times, std::uint64_t budget_bytes) {
+std::uint64_t FrameStream::reserve(std::span<const Sweep> sweeps, std::uint64_t budget_bytes) {
     constexpr std::uint64_t kShare = 8;
     share_bytes_ = std::min(budget_bytes / kShare, frames_.bytes_of_all());
-    for (const double time_s : times) {
-        const Sweep sweep{time_s, sweep_s_};
+    for (const Sweep& sweep : sweeps)
         share_bytes_ = std::max(share_bytes_, frames_.bytes_for(std::span(&sweep, 1)));
-    }
     return share_bytes_;
 }
 
-std::size_t FrameStream::scans_that_fit(std::span<const double> times) const {
-    std::vector<Sweep> sweeps;
-    for (const double time_s : times) {
-        sweeps.push_back({time_s, sweep_s_});
-        if (sweeps.size() > 1 && frames_.bytes_for(sweeps) > share_bytes_) return sweeps.size() - 1;
-    }
-    return sweeps.size();
+std::size_t FrameStream::sweeps_that_fit(std::span<const Sweep> sweeps) const {
+    std::size_t count = std::min<std::size_t>(1, sweeps.size());
+    while (count < sweeps.size() && frames_.bytes_for(sweeps.first(count + 1)) <= share_bytes_) ++count;
+    return count;
 }
 
-void FrameStream::make_ready(std::span<const double> times) {
-    std::vector<Sweep> sweeps;
-    for (const double time_s : times) sweeps.push_back({time_s, sweep_s_});
+void FrameStream::make_ready(std::span<const Sweep> sweeps) {
+    if (sweeps.size() == 1 && frames_.bytes_for(sweeps) > share_bytes_)
+        throw UsageError("the recorded frames of the scan at " + format_number(sweeps[0].begin_s) +
+                         " s take " + format_bytes(frames_.bytes_for(sweeps)) + ", and " +
+                         format_bytes(share_bytes_) + " are kept for them; give the session more memory");
     frames_.make_ready(sweeps);
     most_resident_ = std::max(most_resident_, frames_.resident_frames());
 }
