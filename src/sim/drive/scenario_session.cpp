@@ -4,6 +4,7 @@
 #include "io/trajectory/trajectory_file.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace citysplat::sim {
 
@@ -49,10 +50,13 @@ void ScenarioSession::prepare(const Sources& sources, const CancelToken& cancel)
                 {way, sensor.schedule.from_s, sensor.schedule.to_s, sensor.run.sensor.max_range_m});
     }
     TrafficSpan span = span_of(known);
-    // Whoever is told may come anywhere, as long as the session lasts.
-    if (!all_known) span.region = Box3d{{-1e9, -1e9, -1e9}, {1e9, 1e9, 1e9}};
-    span.begin_s = all_known ? std::min(span.begin_s, options_.from_s) : options_.from_s;
-    span.end_s = all_known ? std::max(span.end_s, options_.to_s) : options_.to_s;
+    if (!all_known) {
+        // Whoever is told may come anywhere, as long as the session lasts.
+        span.region = Box3d{{-1e9, -1e9, -1e9}, {1e9, 1e9, 1e9}};
+        span.begin_s = options_.from_s, span.end_s = options_.to_s;
+    }
+    if (std::isfinite(options_.from_s)) span.begin_s = std::min(span.begin_s, options_.from_s);
+    if (std::isfinite(options_.to_s)) span.end_s = std::max(span.end_s, options_.to_s);
     const ClassMap classes =
         scenario_.classes.empty() ? sources.city.classes() : ClassMap::load(scenario_.classes);
     trace::ResidentCity resident(sources.city, sources.tracer, options_.cache);
