@@ -1,8 +1,8 @@
 #include "core/progress.hpp"
 
 #include "core/bytes.hpp"
+#include "core/listening/progress_listener.hpp"
 #include "core/printable.hpp"
-#include "core/progress_listener.hpp"
 
 #include <cinttypes>
 #include <cstdio>

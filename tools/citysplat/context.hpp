@@ -1,7 +1,8 @@
 #pragma once
 
 #include "core/cancel.hpp"
-#include "core/progress_listener.hpp"
+#include "core/listening/progress_listener.hpp"
+#include "core/progress.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -1,12 +1,12 @@
 #pragma once
 
-#include "core/progress.hpp"
-
 #include <cstdint>
 #include <functional>
 #include <string>
 
 namespace citysplat {
+
+class Progress;
 
 /// How far a stage is.
 struct ProgressNote {
