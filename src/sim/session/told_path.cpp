@@ -9,7 +9,8 @@ namespace citysplat::sim {
 
 void ToldPath::append(std::span<const StampedPose> poses) {
     if (poses.empty()) return;
-    // A trajectory checks what it is made of. Poses are kept as they were told: it normalises them once.
+    // A trajectory checks what it is made of. Poses are kept as they were told: the one that is asked for
+    // normalises them.
     const Trajectory checked({poses.begin(), poses.end()}, name_);
     if (!empty() && !(poses.front().time_s > end_s()))
         throw InputError(name_ + ": pose 1: time " + format_number(poses.front().time_s) +
