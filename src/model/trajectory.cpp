@@ -126,8 +126,13 @@ std::optional<Pose> Trajectory::at(double time_s) const {
     if (!covers(time_s)) return std::nullopt;
     const auto after = std::upper_bound(poses_.begin(), poses_.end(), time_s,
                                         [](double t, const StampedPose& p) { return t < p.time_s; });
-    if (after == poses_.end()) return poses_.back().world_from_body;
-    const StampedPose &a = after[-1], &b = *after;
+    // The last pose is what it would be if others followed: rotations pass through slerp() everywhere.
+    const StampedPose& a = after[-1];
+    if (after == poses_.end()) {
+        const auto& [translation, rotation] = a.world_from_body;
+        return Pose{translation, slerp(rotation, rotation, 0)};
+    }
+    const StampedPose& b = *after;
     const double t = (time_s - a.time_s) / (b.time_s - a.time_s);
     const Pose &pa = a.world_from_body, &pb = b.world_from_body;
     return Pose{pa.translation + t * (pb.translation - pa.translation), slerp(pa.rotation, pb.rotation, t)};

@@ -50,7 +50,7 @@ void ToldPath::forget_before(double time_s) {
 Trajectory ToldPath::during(double begin_s, double end_s) const {
     const std::size_t first = last_before(poses_, begin_s);
     std::size_t last = last_before(poses_, end_s);
-    if (poses_[last].time_s < end_s && last + 1 < poses_.size()) ++last;
+    if (poses_[last].time_s <= end_s && last + 1 < poses_.size()) ++last;
     return Trajectory({poses_.begin() + static_cast<std::ptrdiff_t>(first),
                        poses_.begin() + static_cast<std::ptrdiff_t>(last) + 1},
                       name_);
