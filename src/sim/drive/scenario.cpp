@@ -51,6 +51,8 @@ ScenarioSensor read_sensor(Section& s, const std::filesystem::path& directory, s
     result.output.keep_all = s.flag("keep_misses", false);
     result.output.recorded = s.flag("recorded", false);
     result.output.accumulate = s.flag("accumulate", false);
+    if (s.has("decimate"))
+        result.output.decimate_m = parse_length(s.text("decimate"), s.where() + ": decimate");
     result.output.scans = s.flag("scans", true);
     s.finish();
     return result;

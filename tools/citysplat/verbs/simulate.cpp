@@ -32,6 +32,7 @@ namespace {
 
 struct SimulateFlags {
     std::string city, out, scenario, sensor = "hdl-64e", trajectory, model, returns;
+    std::string decimate;
     std::string noise = "on", prefetch = "on", backend = "auto", resident = "2G";
     std::vector<double> offset_m, mount_m, mount_deg;
     sim::ScenarioSensor one;
@@ -78,6 +79,7 @@ sim::Scenario scenario_from(const SimulateFlags& flags) {
     const Pose offset = sim::mount_from(flags.offset_m, {}, "--offset");
     sensor.run.body_from_sensor.translation = sensor.run.body_from_sensor.translation + offset.translation;
     sensor.output.scans = !flags.no_scans;
+    if (!flags.decimate.empty()) sensor.output.decimate_m = sim::parse_length(flags.decimate, "--decimate");
     scenario.sensors.push_back(std::move(sensor));
     return scenario;
 }
@@ -298,6 +300,11 @@ void add_output_flags(CLI::App& verb, SimulateFlags& f) {
         "--recorded", output.recorded,
         "las, ply, pcd, xyz: also the intensity, range and incidence with which surfaces were recorded");
     verb.add_flag("--accumulate", output.accumulate, "also write all returns into one cloud");
+    verb.add_option(
+            "--decimate", f.decimate,
+            "with --accumulate, ply or xyz: one return stays in each cube of this size, e.g. 1mm; the same "
+            "ones for any order of scans")
+        ->type_name("LENGTH");
     verb.add_flag("--no-scans", f.no_scans, "no files for single scans");
     verb.add_flag("--overwrite", f.overwrite, "replace the scans of another run in that directory");
 }
@@ -379,6 +386,7 @@ constexpr std::pair<const char*, const char*> kScenarioKeys[]{
     {"--keep-misses", "keep_misses of a [[sensor]]"},
     {"--recorded", "recorded of a [[sensor]]"},
     {"--accumulate", "accumulate of a [[sensor]]"},
+    {"--decimate", "decimate of a [[sensor]]"},
     {"--no-scans", "scans of a [[sensor]]"},
 };
 
