@@ -1,6 +1,7 @@
 #include "citysplat/run_command.hpp"
 
 #include "citysplat/context.hpp"
+#include "citysplat/manual/version.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/error.hpp"
 
@@ -27,7 +28,7 @@ int run_command(const std::vector<std::string>& words, Context& context) {
         "citysplat: kilometres of mobile-mapping LiDAR to a splat model of the city, and simulated LiDARs "
         "through it");
     app.name("citysplat");
-    app.set_version_flag("--version", std::string("citysplat ") + CITYSPLAT_VERSION);
+    app.set_version_flag("--version", [&context] { return version_text(context.json()); });
     app.require_subcommand(1);
     app.fallthrough();
     app.footer(
@@ -62,6 +63,8 @@ int run_command(const std::vector<std::string>& words, Context& context) {
     add_view(app, context);
     add_export(app, context);
     add_selftest(app, context);
+    add_completion(app, context);
+    add_manual(app, context);
     std::optional<tbb::global_control> thread_limit;
     app.parse_complete_callback([&] {
         context.resolve();
