@@ -34,7 +34,7 @@ const std::map<std::string, Names> kMayUse{
     {"view", {"core", "model", "io", "splat", "trace"}},
     {"cuda", {"core", "model", "trace", "sim"}},
     {"datasets", {"core", "model", "io"}},
-    {"api", {"citysplat", "core", "model", "io", "tiling", "splat", "trace", "sim"}},
+    {"api", {"citysplat", "core", "model", "io", "tiling", "splat", "trace", "objects", "sim"}},
     {"include", {"citysplat"}},
 };
 

@@ -152,6 +152,8 @@ struct XyzRecord {
 
 }  // namespace
 
+std::vector<Field> point_fields(const CloudLayout& layout) { return TableRecord::fields(layout); }
+
 std::unique_ptr<ScanFormat> make_scan_format(std::string_view name) {
     if (name == "las") return std::make_unique<FormatOf<LasRecord>>();
     if (name == "ply") return std::make_unique<FormatOf<PlyRecord>>();

@@ -34,6 +34,7 @@ namespace {
 
 struct SimulateFlags {
     std::string city, out, scenario, sensor = "hdl-64e", trajectory, model, returns;
+    std::string decimate;
     std::string noise = "on", prefetch = "on", backend = "auto", resident = "2G";
     std::vector<double> offset_m, mount_m, mount_deg;
     sim::ScenarioSensor one;
@@ -86,6 +87,7 @@ sim::Scenario scenario_from(const SimulateFlags& flags) {
     scenario.smooth_s = flags.smooth_s;
     scenario.clock = flags.clock;
     scenario.compression = flags.compression;
+    if (!flags.decimate.empty()) sensor.output.decimate_m = sim::parse_length(flags.decimate, "--decimate");
     scenario.sensors.push_back(std::move(sensor));
     return scenario;
 }
@@ -317,6 +319,11 @@ void add_output_flags(CLI::App& verb, SimulateFlags& f) {
         "--recorded", output.recorded,
         "las, ply, pcd, xyz: also the intensity, range and incidence with which surfaces were recorded");
     verb.add_flag("--accumulate", output.accumulate, "also write all returns into one cloud");
+    verb.add_option(
+            "--decimate", f.decimate,
+            "with --accumulate, ply or xyz: one return stays in each cube of this size, e.g. 1mm; the same "
+            "ones for any order of scans")
+        ->type_name("LENGTH");
     verb.add_flag("--no-scans", f.no_scans, "no files for single scans");
     verb.add_flag("--overwrite", f.overwrite, "replace the scans of another run in that directory");
 }
@@ -407,6 +414,7 @@ constexpr std::pair<const char*, const char*> kScenarioKeys[]{
     {"--keep-misses", "keep_misses of a [[sensor]]"},
     {"--recorded", "recorded of a [[sensor]]"},
     {"--accumulate", "accumulate of a [[sensor]]"},
+    {"--decimate", "decimate of a [[sensor]]"},
     {"--no-scans", "scans of a [[sensor]]"},
 };
 
