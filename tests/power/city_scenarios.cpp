@@ -4,6 +4,7 @@
 #include "core/file.hpp"
 #include "power/some_bank.hpp"
 #include "tiling/care/city_care.hpp"
+#include "tiling/care/generations.hpp"
 #include "tiling/care/pack.hpp"
 #include "tiling/store/city_reader.hpp"
 #include "tiling/toy_city.hpp"
@@ -258,6 +259,17 @@ void CityScenarios::add_care() {
          .command = {"rollback", "ROOT/city"},
          .prepare = copy_of("ab"),
          .promise = {.before = ab, .after = Published{3, digest_a_}}});
+    add({.name = "a tag that is moved",
+         .command = {"move-tag", "ROOT/city", "2"},
+         .prepare =
+             [this](const fs::path& root) {
+                 copy_of("ab")(root);
+                 set_tag(root / "city", "survey", "1", false);
+             },
+         .promise = {.before = ab, .after = ab, .also = [](const fs::path& root, bool done) {
+                         const auto tagged = generation_number(root / "city", "survey");
+                         expect(tagged == 2 || (!done && tagged == 1), "the tag is lost");
+                     }}});
 }
 
 void CityScenarios::add_repairs() {

@@ -67,7 +67,7 @@ int run(int argc, char** argv, cli::Context& context) {
     app.fallthrough();
     app.footer(
         "Exit codes: 0 ok, 2 usage, 65 bad data, 69 backend unavailable, 74 I/O or disk full,\n"
-        "            75 busy, 78 configuration, 130 interrupted.\n"
+        "            75 busy, 76 held back by a gate, 78 configuration, 130 interrupted.\n"
         "Start with: citysplat synth demo/drive --length 100");
 
     context.add_common_options(app);
@@ -78,6 +78,7 @@ int run(int argc, char** argv, cli::Context& context) {
     cli::add_status(app, context);
     cli::add_verify(app, context);
     cli::add_gc(app, context);
+    cli::add_tag(app, context);
     cli::add_rollback(app, context);
     cli::add_repair(app, context);
     cli::add_plan(app, context);

@@ -45,6 +45,7 @@ struct BuildOptions {
     bool carve = false;                         ///< leave out what rays saw through (carve/free_space.hpp)
     std::string parameters;                     ///< for people: what the processor was told, as JSON
     std::string classes;                        ///< the class map, for readers, as TOML
+    std::string note = "build";                 ///< what people say about the generation
     Gate gate;                                  ///< measures what the city has not measured as it is
 
     // How the work is done. Nothing here changes a splat.

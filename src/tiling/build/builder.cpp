@@ -187,7 +187,7 @@ class Builder {
 
     void describe() {
         next_.id = latest_ ? latest_->id + 1 : 1;
-        next_.note = "build";
+        next_.note = options_.note;
         next_.parameters = options_.parameters;
         next_.classes = options_.classes;
         next_.points = report_.points.kept;

@@ -223,7 +223,7 @@ void unpack_catalog(HashedInput& in, const Header& header, const ObjectStore& st
 
 PackReport pack_city(const fs::path& city, const fs::path& file, const CancelToken& cancel,
                      Progress& progress, const PackOptions& options) {
-    const CityReader pinned(city);
+    const CityReader pinned(city, options.generation);
     refuse_target(file, options);
     const GenerationRow& generation = pinned.generation();
     const ObjectStore store{CityPaths(city)};

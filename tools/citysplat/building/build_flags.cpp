@@ -88,8 +88,23 @@ tiling::BuildOptions BuildFlags::options(const splat::Recipe& recipe, const Cont
     options.refuse_small_memory = true;
     options.threads = context.threads();
     options.gate = thickness_.gate();
+    if (has_note()) options.note = note_;
     return options;
 }
+
+namespace {
+
+/// For CLI11: nothing when it can stand in a table, else what is wrong.
+std::string is_note(const std::string& text) {
+    constexpr std::size_t kLongest = 1000;
+    if (text.empty() || text.size() > kLongest)
+        return "a note has 1 to " + std::to_string(kLongest) + " bytes, this one has " +
+               std::to_string(text.size());
+    const bool one_line = std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20; });
+    return one_line ? std::string() : "a note is one line without control characters";
+}
+
+}  // namespace
 
 void BuildFlags::add_to(CLI::App& verb) {
     verb.add_option("city", city_, "directory of the city")->required();
@@ -132,6 +147,9 @@ void BuildFlags::add_to(CLI::App& verb) {
     verb.add_flag("--measure-drift", measure_drift_,
                   "measure the means of the present inputs, for status; changes nothing else");
     verb.add_option("--remove", remove_, "forget this input")->type_name("INPUT")->allow_extra_args(false);
+    verb.add_option("--note", note_, "a line about the new generation, for status --history")
+        ->check(is_note)
+        ->type_name("TEXT");
     thickness_.add_to(verb);
     reading_.add_to(verb);
     trajectory_reading_.add_to(verb);

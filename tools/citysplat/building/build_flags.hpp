@@ -26,6 +26,7 @@ class BuildFlags {
     void add_to(CLI::App& verb);
 
     const std::string& city() const { return city_; }
+    bool has_note() const { return !note_.empty(); }
     const ThicknessGate& thickness() const { return thickness_; }
     splat::Recipe recipe() const;
     /// Reads the inputs' folders, labels and tracks; says what was understood.
@@ -38,7 +39,7 @@ class BuildFlags {
                                                       const ReadOptions& reading,
                                                       const Context& context) const;
 
-    std::string city_, trajectory_, tracks_, method_, classes_, params_;
+    std::string city_, trajectory_, tracks_, method_, classes_, params_, note_;
     InputFlags reading_;
     TrajectoryFlags trajectory_reading_;
     ThicknessGate thickness_;

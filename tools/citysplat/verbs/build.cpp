@@ -185,6 +185,8 @@ void run(Context& context, const BuildWish& wish) {
         if (const auto thick = thickness_warning(*thickness)) report.warnings.push_back(*thick);
     if (const auto open = flags.thickness().why_open(report.findings); open && !wish.dry_run)
         report.warnings.push_back(*open);
+    if (flags.has_note() && !report.published && !report.held_back && !wish.dry_run)
+        report.warnings.push_back("nothing has changed: there is no new generation that could have the note");
     for (const std::string& line : report.warnings) context.warn(line);
     if (report.inputs_read > 0 && report.crs.empty() && !wish.dry_run)
         context.say(

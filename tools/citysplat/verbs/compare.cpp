@@ -2,6 +2,7 @@
 
 #include "citysplat/cast_flags.hpp"
 #include "citysplat/context.hpp"
+#include "citysplat/generations/generation_flag.hpp"
 #include "citysplat/input_flags.hpp"
 #include "citysplat/number_flags.hpp"
 #include "citysplat/ray_report.hpp"
@@ -49,6 +50,7 @@ struct CompareFlags {
     TrajectoryFlags trajectory_reading;
     sim::CastOptions cast;
     bool no_empty = false;
+    GenerationFlag generation;
     std::string sensor, model, picture, snapshots;
     bool model_beside = false;
     std::size_t picture_scan = 0;             ///< counted from 1; 0: the middle one
@@ -155,17 +157,23 @@ bool is_city(const std::vector<std::string>& arguments) {
 }
 
 /// Point files, or the points a city was made from.
-std::vector<compare::OpenCloud> reference_clouds(const std::vector<std::string>& arguments) {
-    if (is_city(arguments)) return {[city = arguments[0]] { return tiling::open_city_cloud(city); }};
-    return openers_of(expand_inputs(arguments));
+std::vector<compare::OpenCloud> reference_clouds(const CompareFlags& f) {
+    if (is_city(f.reference))
+        return {[city = f.reference[0], generation = f.generation.number(f.reference[0])] {
+            return tiling::open_city_cloud(city, generation);
+        }};
+    return openers_of(expand_inputs(f.reference));
 }
 
 /// What the labels are called: as told, as in the city that is part of the comparison, as in the synthetic
 /// city when its truth is; else they are numbers.
 ClassMap class_names(const CompareFlags& f) {
     if (!f.classes.empty()) return ClassMap::load(f.classes);
-    if (!f.city.empty()) return tiling::CityReader(f.city).classes();
-    if (is_city(f.reference)) return tiling::CityReader(f.reference[0]).classes();
+    const auto classes_of = [&f](const std::string& city) {
+        return tiling::CityReader(city, f.generation.number(city)).classes();
+    };
+    if (!f.city.empty()) return classes_of(f.city);
+    if (is_city(f.reference)) return classes_of(f.reference[0]);
     return f.truth.empty() ? ClassMap() : ClassMap::load("synthetic");
 }
 
@@ -288,7 +296,7 @@ void run_rays(Context& context, const CompareFlags& f) {
             "compare --rays casts real rays at --city; leave out simulated clouds, --reference and --truth");
     if (f.sensor.empty() != f.model.empty()) throw UsageError("--sensor and --model belong together");
     if (f.model_beside && f.model.empty()) throw UsageError("--model-beside needs --sensor and --model");
-    const tiling::CityReader city(f.city);
+    const tiling::CityReader city(f.city, f.generation.number(f.city));
     const ClassMap classes = class_names(f);
     const Stopwatch watch;
     const sim::RecordedDrive drive = drive_of(context, f);
@@ -367,7 +375,7 @@ void run(Context& context, const CompareFlags& f) {
         throw UsageError("compare needs simulated clouds, or --city with --truth");
     if (f.reference.empty() && f.truth.empty()) throw UsageError("compare needs --reference or --truth");
     std::optional<tiling::CityReader> city;
-    if (!f.city.empty()) city.emplace(f.city);
+    if (!f.city.empty()) city.emplace(f.city, f.generation.number(f.city));
     const ClassMap classes = class_names(f);
     Report report(classes);
     std::optional<synth::Truth> truth;  // before the long work: what is missing is said at once
@@ -376,8 +384,8 @@ void run(Context& context, const CompareFlags& f) {
     const Stopwatch watch;
     if (!simulated.empty() && !f.reference.empty())
         report.distances("c2c",
-                         compare::cloud_to_cloud(openers_of(simulated), reference_clouds(f.reference),
-                                                 scratch_root(), context.cancel(), context.progress()));
+                         compare::cloud_to_cloud(openers_of(simulated), reference_clouds(f), scratch_root(),
+                                                 context.cancel(), context.progress()));
     if (truth) {
         if (!simulated.empty()) {
             const auto distances = distance_to_truth(simulated, *truth, context.cancel(), context.progress());
@@ -458,6 +466,7 @@ void add_compare(CLI::App& app, Context& context) {
                     "class map with the names (default: the city's own, or synthetic with --truth)")
         ->capture_default_str();
     verb.add_option("--resident", f.resident, "memory for tiles")->capture_default_str()->type_name("SIZE");
+    f.generation.add_to(verb);
     add_ray_flags(verb, f);
     verb.footer(
         "Example: citysplat compare scans --reference 'drive/*.las' --truth drive --city city\n"

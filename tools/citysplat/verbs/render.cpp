@@ -1,6 +1,7 @@
 #include "view/render.hpp"
 
 #include "citysplat/context.hpp"
+#include "citysplat/generations/generation_flag.hpp"
 #include "citysplat/input_flags.hpp"
 #include "citysplat/number_flags.hpp"
 #include "citysplat/verbs.hpp"
@@ -35,6 +36,7 @@ struct RenderFlags {
     bool no_edges = false;
     view::RenderOptions options;
     TrajectoryFlags how;
+    GenerationFlag generation;
 };
 
 Vec3d vec(const std::vector<double>& v) { return {v[0], v[1], v[2]}; }
@@ -126,7 +128,7 @@ void run(Context& context, RenderFlags f) {
         if (!is_city)
             return view::render_points(clouds_of(f.inputs), ClassMap::load(f.classes), view, f.point_px,
                                        context.cancel());
-        const tiling::CityReader city(f.inputs[0]);
+        const tiling::CityReader city(f.inputs[0], f.generation.number(f.inputs[0]));
         const auto tracer = trace::make_group_tracer();
         return view::render(city, *tracer, view, context.cancel(), context.progress());
     }();
@@ -199,6 +201,7 @@ void add_render(CLI::App& app, Context& context) {
         ->capture_default_str();
     verb.add_option("--classes", f.classes, "class map with the colours, for cloud files")
         ->capture_default_str();
+    f.generation.add_to(verb);
     verb.footer(
         "Example: citysplat render city --along drive/trajectory.tum --time 0.5 --offset -8,0,3,0,-10 --out "
         "v.png\n"

@@ -1,4 +1,5 @@
 #include "citysplat/context.hpp"
+#include "citysplat/generations/generation_flag.hpp"
 #include "citysplat/input_flags.hpp"
 #include "citysplat/number_flags.hpp"
 #include "citysplat/verbs.hpp"
@@ -41,6 +42,7 @@ struct SimulateFlags {
     bool clearance = false;
     std::string snapshots;
     TrajectoryFlags how;
+    GenerationFlag generation;
     /// About the one sensor of a run without --scenario, each with the key that says it in a scenario.
     std::vector<std::pair<const CLI::Option*, std::string>> of_one_sensor;
 };
@@ -122,7 +124,8 @@ void say_report(Context& context, const std::string& name, const sim::Simulation
 }
 
 std::unique_ptr<TileSource> open_city(const SimulateFlags& flags, const sim::Scenario& scenario) {
-    if (!flags.city.empty()) return std::make_unique<tiling::CityReader>(flags.city);
+    if (!flags.city.empty())
+        return std::make_unique<tiling::CityReader>(flags.city, flags.generation.number(flags.city));
     if (scenario.things.empty())
         throw UsageError("simulate needs a city, or a --scenario with things of its own");
     return std::make_unique<sim::NoCity>(scenario.classes.empty() ? ClassMap()
@@ -417,6 +420,7 @@ void add_simulate(CLI::App& app, Context& context) {
         ->capture_default_str();
     verb.add_flag("--allow-missing", f.allow_missing,
                   "go on without damaged tiles; mark the rays they concern");
+    f.generation.add_to(verb);
     verb.footer(
         "Example: citysplat simulate city --sensor hdl-64e --trajectory drive/trajectory.tum --out scans\n"
         "         citysplat simulate city --sensor vlp-16 --offset 0,0,-0.5 --hits 1 --format las \\\n"
