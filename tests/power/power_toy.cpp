@@ -2,6 +2,7 @@
 #include "power/some_bank.hpp"
 #include "tiling/care/city_care.hpp"
 #include "tiling/care/generations.hpp"
+#include "tiling/care/mirror.hpp"
 #include "tiling/care/pack.hpp"
 #include "tiling/toy_city.hpp"
 
@@ -44,6 +45,8 @@ void run(const std::string& verb, const std::vector<std::string>& words) {
         tiling::roll_back(words[0], std::nullopt);
     } else if (verb == "move-tag") {
         tiling::set_tag(words[0], "survey", words.at(1), true);
+    } else if (verb == "mirror") {
+        tiling::mirror_city(words[0], words.at(1), cancel, progress);
     } else if (verb == "pack") {
         tiling::pack_city(words[0], words.at(1), cancel, progress, {.overwrite = true});
     } else if (verb == "unpack") {

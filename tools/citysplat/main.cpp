@@ -1,4 +1,5 @@
 #include "citysplat/context.hpp"
+#include "citysplat/night/nightly.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
@@ -79,11 +80,14 @@ int run(int argc, char** argv, cli::Context& context) {
     cli::add_verify(app, context);
     cli::add_gc(app, context);
     cli::add_tag(app, context);
+    cli::add_diff(app, context);
+    cli::add_mirror(app, context);
     cli::add_rollback(app, context);
     cli::add_repair(app, context);
     cli::add_plan(app, context);
     cli::add_work(app, context);
     cli::add_publish(app, context);
+    cli::add_nightly(app, context);
     cli::add_pack(app, context);
     cli::add_unpack(app, context);
     cli::add_sensors(app, context);

@@ -16,6 +16,8 @@ void add_publish(CLI::App& app, Context& context);
 void add_pack(CLI::App& app, Context& context);
 void add_unpack(CLI::App& app, Context& context);
 void add_repair(CLI::App& app, Context& context);
+void add_diff(CLI::App& app, Context& context);
+void add_mirror(CLI::App& app, Context& context);
 void add_tag(CLI::App& app, Context& context);
 void add_rollback(CLI::App& app, Context& context);
 void add_gc(CLI::App& app, Context& context);

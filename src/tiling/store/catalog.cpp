@@ -222,8 +222,7 @@ std::vector<ProductRow> Catalog::tiles(std::int64_t generation) {
     s.bind(1, generation);
     std::vector<ProductRow> rows;
     while (s.step()) rows.push_back(product_row(s));
-    std::sort(rows.begin(), rows.end(),
-              [](const ProductRow& a, const ProductRow& b) { return a.tile < b.tile; });
+    sort_by_tile(rows);
     return rows;
 }
 

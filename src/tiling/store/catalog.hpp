@@ -7,6 +7,7 @@
 #include "tiling/store/sqlite.hpp"
 #include "tiling/tile_processor.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <filesystem>
@@ -105,6 +106,11 @@ struct ProductRow {
     std::array<double, 6> box{};  ///< min x y z, max x y z in metres around all discs
     std::uint64_t removed = 0;    ///< points of the core that were left out because rays saw through them
 };
+
+inline void sort_by_tile(std::vector<ProductRow>& products) {
+    std::sort(products.begin(), products.end(),
+              [](const ProductRow& a, const ProductRow& b) { return a.tile < b.tile; });
+}
 
 struct GenerationRow {
     std::int64_t id = 0;

@@ -99,8 +99,7 @@ bool same_input(const GenerationRecord::Input& a, const GenerationRecord::Input&
 void sort(GenerationRecord& record) {
     std::sort(record.inputs.begin(), record.inputs.end(),
               [](const auto& a, const auto& b) { return a.row.path < b.row.path; });
-    std::sort(record.tiles.begin(), record.tiles.end(),
-              [](const ProductRow& a, const ProductRow& b) { return a.tile < b.tile; });
+    sort_by_tile(record.tiles);
 }
 
 /// Above those of all generations, so that of two that say they have one name the later one is known.

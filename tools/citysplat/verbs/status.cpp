@@ -154,6 +154,8 @@ void show_plan(Context& context, const std::string& city) {
         failed.push_back({{"tile", tile.tile.text()}, {"host", tile.host}, {"message", tile.message}});
     object["claims"] = claims;
     object["tiles_failed"] = failed;
+    const auto held = tiling::PlanFolder(store, open->name).held_back();
+    if (held) object["held_back"] = *held;
     // As many cores as there are claims, at least one.
     const double eta_s = status.core_seconds_left / static_cast<double>(std::max<std::uint64_t>(1, working));
     object["eta_s"] = eta_s;
@@ -163,6 +165,9 @@ void show_plan(Context& context, const std::string& city) {
                        format_duration(eta_s) + " left\n";
     for (const auto& tile : status.failed)
         text += "tile " + tile.tile.text() + " failed on " + tile.host + ": " + tile.message + "\n";
+    if (held)
+        text += "held back: " + *held + "\ncitysplat publish " + city + " --accept " +
+                open->name.hex().substr(0, 12) + " lets it through\n";
     context.result(object, text);
 }
 
