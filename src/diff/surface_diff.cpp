@@ -186,8 +186,8 @@ class SurfaceComparison {
         const EpochVoxels before(before_, after_, box, margin, cancel_);
         const EpochVoxels after(after_, before_, box, margin, cancel_);
         SectorDiff diff;
-        judge(before, after, index_of(0, box), SurfaceChange::gone, box, diff);
-        judge(after, before, index_of(1, box), SurfaceChange::appeared, box, diff);
+        judge({before, after, index_of(0, box), SurfaceChange::gone}, box, diff);
+        judge({after, before, index_of(1, box), SurfaceChange::appeared}, box, diff);
         return diff;
     }
 
@@ -197,11 +197,17 @@ class SurfaceComparison {
             read_surfels(store_, epochs_[epoch].tiles, box.widened(kMargin_m * kLatticePerMetre)));
     }
 
-    void judge(const EpochVoxels& own, const EpochVoxels& other, const SurfaceIndex& surfaces,
-               SurfaceChange empty_means, const LatticeBox& box, SectorDiff& diff) const {
-        const Judge judge(own, other, surfaces, options_.registration_m);
-        const bool is_old = empty_means == SurfaceChange::gone;
-        for (const EpochVoxel& voxel : own.voxels()) {
+    /// One epoch held against the other.
+    struct Side {
+        const EpochVoxels &own, &other;
+        const SurfaceIndex surfaces;
+        SurfaceChange empty_means;  ///< what a voxel is that the other epoch saw through
+    };
+
+    void judge(const Side& side, const LatticeBox& box, SectorDiff& diff) const {
+        const Judge judge(side.own, side.other, side.surfaces, options_.registration_m);
+        const bool is_old = side.empty_means == SurfaceChange::gone;
+        for (const EpochVoxel& voxel : side.own.voxels()) {
             // A voxel may reach over the edge of the sector: its corner decides.
             if (!box.contains(voxel.key.x * tiling::kVoxelSteps, voxel.key.y * tiling::kVoxelSteps)) continue;
             if (voxel.count < kFewestPoints || is_left_out(voxel.label)) continue;
@@ -216,7 +222,7 @@ class SurfaceComparison {
                     break;
                 case Verdict::empty:
                     (is_old ? areas.gone : areas.appeared) += judged.area_m2;
-                    add(empty_means, voxel, judged, diff);
+                    add(side.empty_means, voxel, judged, diff);
                     break;
                 case Verdict::moved:
                     if (!is_old) break;  // counted where it was

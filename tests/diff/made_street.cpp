@@ -13,7 +13,7 @@ namespace citysplat::test {
 namespace {
 
 constexpr double kSpeed_m_s = 8, kTurns_per_s = 10, kHeight_m = 2, kRange_m = 40;
-constexpr int kBeams = 32, kColumns = 180;
+constexpr int kBeams = 24, kColumns = 120;
 
 /// The first box that a ray meets, or the ground.
 struct Hit {
@@ -35,11 +35,40 @@ void meet(const Box& box, Vec3d o, Vec3d inverse, Hit& hit) {
     if (in > 0.3 && in < out) hit = {in, box.label, true};
 }
 
-Hit cast(const std::vector<const Box*>& near, Vec3d o, Vec3d d) {
+/// Boxes of a label one after the other, with the box around them: most rays pass by a whole tree.
+struct Group {
+    Box around;
+    std::vector<Box> boxes;
+};
+
+std::vector<Group> groups_of(const Scene& scene) {
+    std::vector<Group> groups;
+    for (const Box& box : scene.boxes) {
+        const bool joins = !groups.empty() && (box.label == kLeaves || box.label == kBars) &&
+                           groups.back().around.label == box.label &&
+                           std::abs(groups.back().around.min.x - box.min.x) < 8;
+        if (!joins) groups.push_back({box, {}});
+        Box& around = groups.back().around;
+        around.min = {std::min(around.min.x, box.min.x), std::min(around.min.y, box.min.y),
+                      std::min(around.min.z, box.min.z)};
+        around.max = {std::max(around.max.x, box.max.x), std::max(around.max.y, box.max.y),
+                      std::max(around.max.z, box.max.z)};
+        groups.back().boxes.push_back(box);
+    }
+    return groups;
+}
+
+Hit cast(const std::vector<const Group*>& near, Vec3d o, Vec3d d) {
     Hit hit;
     if (d.z < 0 && -o.z / d.z < hit.range_m) hit = {-o.z / d.z, kGround, true};
     const Vec3d inverse{1 / d.x, 1 / d.y, 1 / d.z};
-    for (const Box* box : near) meet(*box, o, inverse, hit);
+    for (const Group* group : near) {
+        Hit around = hit;
+        around.any = false;
+        meet(group->around, o, inverse, around);
+        if (!around.any) continue;
+        for (const Box& box : group->boxes) meet(box, o, inverse, hit);
+    }
     return hit;
 }
 
@@ -84,12 +113,14 @@ std::size_t drive_through(const Scene& scene, double length_m, const MadeDrive& 
         way << drive.begin_s + t << ' ' << kSpeed_m_s * t + e.x << ' ' << drive.y_m + e.y << ' '
             << kHeight_m + e.z << " 0 0 0 1\n";
     }
+    const std::vector<Group> groups = groups_of(scene);
     std::vector<CloudPoint> points;
     for (int turn = 0; turn < static_cast<int>(end_s * kTurns_per_s); ++turn) {
         const double x = kSpeed_m_s * turn / kTurns_per_s;
-        std::vector<const Box*> near;
-        for (const Box& box : scene.boxes)
-            if (box.max.x > x - kRange_m && box.min.x < x + kRange_m + 1) near.push_back(&box);
+        std::vector<const Group*> near;
+        for (const Group& group : groups)
+            if (group.around.max.x > x - kRange_m && group.around.min.x < x + kRange_m + 1)
+                near.push_back(&group);
         for (int column = 0; column < kColumns; ++column) {
             const double t = (turn + static_cast<double>(column) / kColumns) / kTurns_per_s;
             const Vec3d origin{kSpeed_m_s * t, drive.y_m, kHeight_m}, e = error(t);

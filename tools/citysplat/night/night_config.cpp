@@ -64,8 +64,10 @@ Words one_or_more(Section& section, const char* key) {
     }
 }
 
+/// 0 when it is not there.
 double seconds(Section& section, const char* key) {
-    const std::string text = section.text(key, "0s");
+    if (!section.has(key)) return 0;
+    const std::string text = section.text(key);
     const auto parsed = parse_duration(text);
     if (!parsed) section.fail(key, "is \"" + text + "\"; expected a time like 90s, 50m or 2h");
     return *parsed;
