@@ -31,6 +31,7 @@ const std::map<std::string, Names> kMayUse{
     {"objects", {"core", "model", "io", "adjust", "tiling", "splat", "trace"}},
     {"sim", {"core", "model", "io", "trace"}},
     {"compare", {"core", "model", "io", "trace", "sim"}},
+    {"diff", {"core", "model", "io", "tiling", "compare"}},
     {"view", {"core", "model", "io", "splat", "trace"}},
     {"cuda", {"core", "model", "trace", "sim"}},
     {"datasets", {"core", "model", "io"}},

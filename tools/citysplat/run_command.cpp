@@ -2,6 +2,7 @@
 
 #include "citysplat/context.hpp"
 #include "citysplat/manual/version.hpp"
+#include "citysplat/night/nightly.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/error.hpp"
 
@@ -33,7 +34,7 @@ int run_command(const std::vector<std::string>& words, Context& context) {
     app.fallthrough();
     app.footer(
         "Exit codes: 0 ok, 2 usage, 65 bad data, 69 backend unavailable, 74 I/O or disk full,\n"
-        "            75 busy, 78 configuration, 130 interrupted.\n"
+        "            75 busy, 76 held back by a gate, 78 configuration, 130 interrupted.\n"
         "Start with: citysplat synth demo/drive --length 100");
 
     context.add_common_options(app);
@@ -44,11 +45,15 @@ int run_command(const std::vector<std::string>& words, Context& context) {
     add_status(app, context);
     add_verify(app, context);
     add_gc(app, context);
+    add_tag(app, context);
+    add_diff(app, context);
+    add_mirror(app, context);
     add_rollback(app, context);
     add_repair(app, context);
     add_plan(app, context);
     add_work(app, context);
     add_publish(app, context);
+    add_nightly(app, context);
     add_pack(app, context);
     add_unpack(app, context);
     add_sensors(app, context);

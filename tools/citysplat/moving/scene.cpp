@@ -7,8 +7,9 @@
 
 namespace citysplat::cli {
 
-std::unique_ptr<TileSource> open_scene(const std::string& city, const sim::Scenario& scenario) {
-    if (!city.empty()) return std::make_unique<tiling::CityReader>(city);
+std::unique_ptr<TileSource> open_scene(const NamedCity& city, const sim::Scenario& scenario) {
+    if (!city.name.empty())
+        return std::make_unique<tiling::CityReader>(city.name, city.generation.number(city.name));
     if (scenario.things.empty())
         throw UsageError("there is nothing to look at: name a city, or a --scenario with things of its own");
     return std::make_unique<sim::NoCity>(scenario.classes.empty() ? ClassMap()

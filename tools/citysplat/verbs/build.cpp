@@ -2,6 +2,7 @@
 #include "citysplat/building/work_report.hpp"
 #include "citysplat/context.hpp"
 #include "citysplat/file_report.hpp"
+#include "citysplat/generations/gate_flags.hpp"
 #include "citysplat/thickness_report.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
@@ -26,6 +27,7 @@ using nlohmann::json;
 
 struct BuildWish {
     BuildFlags flags;
+    GateFlags gates;
     std::string shard;
     bool dry_run = false, explain = false, keep_going = false;
 };
@@ -80,6 +82,8 @@ json to_json(const tiling::BuildReport& r, bool explain) {
     for (const auto& failure : r.failures)
         failed.push_back({{"tile", failure.tile.text()}, {"message", failure.message}});
     object["tiles_failed"] = failed;
+    object["gates"] = gates_json(r.gates);
+    object["inputs_forgotten"] = r.inputs_forgotten;
     if (explain) {
         json reasons = json::array();
         for (const auto& e : r.explanations)
@@ -176,6 +180,7 @@ void run(Context& context, const BuildWish& wish) {
     if (!wish.shard.empty()) return run_shard(context, wish, recipe, options);
     options.dry_run = wish.dry_run;
     options.keep_going = wish.keep_going;
+    options.gates = wish.gates.gates(context.cancel());
 
     splat::SplatProcessor processor(recipe.params, recipe.classes);
     auto report = tiling::build_city(flags.city(), processor, options, context.cancel(), context.progress());
@@ -185,6 +190,8 @@ void run(Context& context, const BuildWish& wish) {
         if (const auto thick = thickness_warning(*thickness)) report.warnings.push_back(*thick);
     if (const auto open = flags.thickness().why_open(report.findings); open && !wish.dry_run)
         report.warnings.push_back(*open);
+    if (flags.has_note() && !report.published && !report.held_back && !wish.dry_run)
+        report.warnings.push_back("nothing has changed: there is no new generation that could have the note");
     for (const std::string& line : report.warnings) context.warn(line);
     if (report.inputs_read > 0 && report.crs.empty() && !wish.dry_run)
         context.say(
@@ -198,6 +205,7 @@ void run(Context& context, const BuildWish& wish) {
     result["tile_cpu_seconds"] = stages_json(processor.times());
     if (thickness) result["thickness"] = *thickness;
     if (thickness && measured) context.say("between passes: " + thickness_text(*thickness));
+    for (const auto& gate : report.gates) context.say(gate.text);
     if (report.held_back) result["held_back"] = *report.held_back;
     context.result(result, to_text(report, wish.dry_run));
     if (!report.failures.empty()) {
@@ -209,7 +217,7 @@ void run(Context& context, const BuildWish& wish) {
     if (report.held_back)
         throw HeldBackError(*report.held_back +
                             "; nothing was published, all that was built is kept: the same command without "
-                            "--most-thick accepts it");
+                            "the gate accepts it");
 }
 
 }  // namespace
@@ -219,6 +227,7 @@ void add_build(CLI::App& app, Context& context) {
     CLI::App& verb = *app.add_subcommand("build", "create a city from point clouds, or bring it up to date");
     verb.fallthrough();
     wish->flags.add_to(verb);
+    wish->gates.add_to(verb);
     verb.add_flag("--dry-run", wish->dry_run, "say what would be done and what it needs");
     verb.add_flag("--explain", wish->explain, "say for each built tile why");
     verb.add_flag("--keep-going", wish->keep_going, "finish the other tiles when one fails");

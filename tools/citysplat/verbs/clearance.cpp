@@ -1,6 +1,7 @@
 #include "sim/clearance/clearance.hpp"
 
 #include "citysplat/context.hpp"
+#include "citysplat/generations/generation_flag.hpp"
 #include "citysplat/input_flags.hpp"
 #include "citysplat/moving/clearance_report.hpp"
 #include "citysplat/moving/scene.hpp"
@@ -30,6 +31,7 @@ struct ClearanceFlags {
     double lift_m = 0.3, limit_m = 1, step_s = 0.1;
     double from_s = -std::numeric_limits<double>::infinity(), to_s = std::numeric_limits<double>::infinity();
     TrajectoryFlags how;
+    GenerationFlag generation;
 };
 
 sim::ClearanceBody body_of(const ClearanceFlags& f) {
@@ -52,7 +54,7 @@ void run_clearance(Context& context, const ClearanceFlags& f) {
     const sim::ClearanceBody body = body_of(f);
     if (!f.vehicle.empty() && f.scenario.empty()) throw UsageError("--vehicle is one of a --scenario");
     const sim::Scenario scenario = f.scenario.empty() ? sim::Scenario() : sim::Scenario::load(f.scenario);
-    const auto opened = open_scene(f.city, scenario);
+    const auto opened = open_scene({f.city, f.generation}, scenario);
     const TileSource& city = *opened;
     const Trajectory trajectory = read_trajectory(f.trajectory, f.how.options());
     sim::PreparedTraffic traffic;
@@ -129,6 +131,7 @@ void add_clearance(CLI::App& app, Context& context) {
         ->capture_default_str()
         ->type_name("SIZE");
     f.how.add_to(verb);
+    f.generation.add_to(verb);
     verb.footer(
         "Example: citysplat clearance city --trajectory drive.tum --box 4.5,1.8,1.5 --place 0,0,-1.9\n"
         "A disc touches a box when they have a point in common; distances are at most 0.1 mm too large.");

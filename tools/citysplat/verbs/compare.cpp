@@ -2,6 +2,7 @@
 
 #include "citysplat/cast_flags.hpp"
 #include "citysplat/context.hpp"
+#include "citysplat/generations/generation_flag.hpp"
 #include "citysplat/input_flags.hpp"
 #include "citysplat/number_flags.hpp"
 #include "citysplat/ray_report.hpp"
@@ -50,6 +51,7 @@ struct CompareFlags {
     TrajectoryFlags trajectory_reading;
     sim::CastOptions cast;
     bool no_empty = false;
+    GenerationFlag generation;
     std::string sensor, model, picture, snapshots;
     bool model_beside = false;
     std::optional<double> most_lost_percent;
@@ -157,17 +159,23 @@ bool is_city(const std::vector<std::string>& arguments) {
 }
 
 /// Point files, or the points a city was made from.
-std::vector<compare::OpenCloud> reference_clouds(const std::vector<std::string>& arguments) {
-    if (is_city(arguments)) return {[city = arguments[0]] { return tiling::open_city_cloud(city); }};
-    return openers_of(expand_inputs(arguments));
+std::vector<compare::OpenCloud> reference_clouds(const CompareFlags& f) {
+    if (is_city(f.reference))
+        return {[city = f.reference[0], generation = f.generation.number(f.reference[0])] {
+            return tiling::open_city_cloud(city, generation);
+        }};
+    return openers_of(expand_inputs(f.reference));
 }
 
 /// What the labels are called: as told, as in the city that is part of the comparison, as in the synthetic
 /// city when its truth is; else they are numbers.
 ClassMap class_names(const CompareFlags& f) {
     if (!f.classes.empty()) return ClassMap::load(f.classes);
-    if (!f.city.empty()) return tiling::CityReader(f.city).classes();
-    if (is_city(f.reference)) return tiling::CityReader(f.reference[0]).classes();
+    const auto classes_of = [&f](const std::string& city) {
+        return tiling::CityReader(city, f.generation.number(city)).classes();
+    };
+    if (!f.city.empty()) return classes_of(f.city);
+    if (is_city(f.reference)) return classes_of(f.reference[0]);
     return f.truth.empty() ? ClassMap() : ClassMap::load("synthetic");
 }
 
@@ -293,7 +301,7 @@ void run_rays(Context& context, const CompareFlags& f) {
     for (const auto& [given, flag] :
          {std::pair{f.model_beside, "--model-beside"}, {f.most_lost_percent.has_value(), "--most-lost"}})
         if (given && f.model.empty()) throw UsageError(std::string(flag) + " needs --sensor and --model");
-    const tiling::CityReader city(f.city);
+    const tiling::CityReader city(f.city, f.generation.number(f.city));
     const ClassMap classes = class_names(f);
     const Stopwatch watch;
     const sim::RecordedDrive drive = drive_of(context, f);
@@ -378,7 +386,7 @@ void run(Context& context, const CompareFlags& f) {
         throw UsageError("compare needs simulated clouds, or --city with --truth");
     if (f.reference.empty() && f.truth.empty()) throw UsageError("compare needs --reference or --truth");
     std::optional<tiling::CityReader> city;
-    if (!f.city.empty()) city.emplace(f.city);
+    if (!f.city.empty()) city.emplace(f.city, f.generation.number(f.city));
     const ClassMap classes = class_names(f);
     Report report(classes);
     std::optional<synth::Truth> truth;  // before the long work: what is missing is said at once
@@ -387,8 +395,8 @@ void run(Context& context, const CompareFlags& f) {
     const Stopwatch watch;
     if (!simulated.empty() && !f.reference.empty())
         report.distances("c2c",
-                         compare::cloud_to_cloud(openers_of(simulated), reference_clouds(f.reference),
-                                                 scratch_root(), context.cancel(), context.progress()));
+                         compare::cloud_to_cloud(openers_of(simulated), reference_clouds(f), scratch_root(),
+                                                 context.cancel(), context.progress()));
     if (truth) {
         if (!simulated.empty()) {
             const auto distances = distance_to_truth(simulated, *truth, context.cancel(), context.progress());
@@ -474,6 +482,7 @@ void add_compare(CLI::App& app, Context& context) {
                     "class map with the names (default: the city's own, or synthetic with --truth)")
         ->capture_default_str();
     verb.add_option("--resident", f.resident, "memory for tiles")->capture_default_str()->type_name("SIZE");
+    f.generation.add_to(verb);
     add_ray_flags(verb, f);
     verb.footer(
         "Example: citysplat compare scans --reference 'drive/*.las' --truth drive --city city\n"

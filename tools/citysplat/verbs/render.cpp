@@ -1,6 +1,7 @@
 #include "view/render.hpp"
 
 #include "citysplat/context.hpp"
+#include "citysplat/generations/generation_flag.hpp"
 #include "citysplat/input_flags.hpp"
 #include "citysplat/moving/scene.hpp"
 #include "citysplat/number_flags.hpp"
@@ -40,6 +41,7 @@ struct RenderFlags {
     bool no_edges = false;
     view::RenderOptions options;
     TrajectoryFlags how;
+    GenerationFlag generation;
 };
 
 Vec3d vec(const std::vector<double>& v) { return {v[0], v[1], v[2]}; }
@@ -126,7 +128,8 @@ std::vector<std::filesystem::path> clouds_of(const std::vector<std::string>& inp
 view::Rendering render_scene(Context& context, const RenderFlags& f, view::View view, double time_s) {
     const auto tracer = trace::make_group_tracer();
     const sim::Scenario scenario = f.scenario.empty() ? sim::Scenario() : sim::Scenario::load(f.scenario);
-    const auto city = open_scene(f.inputs.empty() ? "" : f.inputs[0], scenario);
+    const std::string name = f.inputs.empty() ? "" : f.inputs[0];
+    const auto city = open_scene({name, f.generation}, scenario);
     const Vec3d eye = view.camera.world_from_camera.translation;
     sim::PreparedTraffic traffic;
     sim::ScanParts parts;
@@ -240,6 +243,7 @@ void add_render(CLI::App& app, Context& context) {
         ->capture_default_str();
     verb.add_option("--classes", f.classes, "class map with the colours, for cloud files")
         ->capture_default_str();
+    f.generation.add_to(verb);
     verb.footer(
         "Example: citysplat render city --along drive/trajectory.tum --time 0.5 --offset -8,0,3,0,-10 --out "
         "v.png\n"

@@ -1,4 +1,5 @@
 #include "citysplat/context.hpp"
+#include "citysplat/generations/generation_flag.hpp"
 #include "citysplat/input_flags.hpp"
 #include "citysplat/number_flags.hpp"
 #include "citysplat/verbs.hpp"
@@ -39,7 +40,7 @@ namespace {
 
 struct ViewFlags {
     std::string city, trajectory, scans, cache = "256M", levels, levels_size = "2G";
-    std::int64_t generation = 0;  ///< 0: the latest
+    GenerationFlag generation;
     int port = 0;
     bool open = false, make_levels = false;
     TrajectoryFlags how;
@@ -241,8 +242,7 @@ void make_levels(Context& context, const view::ShownCity& city, splat::PyramidOp
 }
 
 void run(Context& context, const ViewFlags& f) {
-    const std::optional<std::int64_t> wanted = f.generation > 0 ? std::optional(f.generation) : std::nullopt;
-    const tiling::CityReader city(f.city, wanted);
+    const tiling::CityReader city(f.city, f.generation.number(f.city));
     view::CityFacts facts = facts_of(f.city, city.generation());
     facts.trajectory = path_of(f, city.generation(), context);
     for (std::size_t i = 0; i < facts.tiles.size(); ++i)
@@ -291,9 +291,7 @@ void add_view(CLI::App& app, Context& context) {
     CLI::App& verb = *app.add_subcommand("view", "look at a city in a browser, on this machine only");
     verb.fallthrough();
     verb.add_option("city", f.city, "directory of the city")->required();
-    verb.add_option("--generation", f.generation, "which generation (default: the latest)")
-        ->check(whole_from(1, 1000000000))
-        ->type_name("N");
+    f.generation.add_to(verb);
     verb.add_option("--port", f.port, "port on 127.0.0.1 (default: one that is free)")
         ->check(whole_from(1024, 65535))
         ->type_name("N");
