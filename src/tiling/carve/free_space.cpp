@@ -215,7 +215,7 @@ std::vector<std::uint64_t> FreeSpace::hits_around(const std::vector<Candidate>& 
 }
 
 void FreeSpace::hit_looks(const Candidate& candidate, const std::vector<std::uint64_t>& hits,
-                          std::vector<std::uint64_t>& looks) {
+                          std::vector<std::uint64_t>& looks) const {
     looks.clear();
     for (const std::uint32_t n : candidate.around)
         for (const std::uint64_t pair : of_voxel(hits, n)) looks.push_back(pair_of(0, pair & UINT32_MAX));

@@ -76,8 +76,8 @@ class FreeSpace {
     /// The looks in which points of the voxels around candidates were hit, as pairs, sorted.
     std::vector<std::uint64_t> hits_around(const std::vector<Candidate>& candidates) const;
     /// Of one candidate: the looks in which it was hit, sorted.
-    static void hit_looks(const Candidate& candidate, const std::vector<std::uint64_t>& hits,
-                          std::vector<std::uint64_t>& looks);
+    void hit_looks(const Candidate& candidate, const std::vector<std::uint64_t>& hits,
+                   std::vector<std::uint64_t>& looks) const;
     /// Of the points of one voxel.
     struct Verdict {
         bool with_time = false, without_time = false;
