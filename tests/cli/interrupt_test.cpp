@@ -74,37 +74,37 @@ class LongWork {
                 sequence_ = dir_ / "sequence", clouds_ = dir_ / "clouds";
 };
 
-Outcome start(const LongWork::Command& command, int signal, double after_s) {
+test::Answer start(const LongWork::Command& command, int signal, double after_s) {
     if (!command.output.empty()) std::filesystem::remove_all(command.output);
-    const auto after = std::chrono::milliseconds(static_cast<int>(1000 * after_s));
-    return signal ? test::citysplat_with_signal(command.arguments, signal, after)
-                  : test::citysplat(command.arguments);
+    return test::answer_of_citysplat(command.arguments, signal,
+                                     std::chrono::milliseconds(static_cast<int>(1000 * after_s)));
 }
 
 /// Sends signals at so many moments, evenly over the time that the command takes.
 void interrupt(const LongWork::Command& command, int moments) {
     constexpr double kMost_s = 2;
+    const char* const kLate = "did not stop in time";
     std::string name;
     for (const std::string& word : command.arguments) name += word + " ";
     INFO(name);
-    const Outcome whole = start(command, 0, 0);
-    INFO(whole.err);
-    REQUIRE(whole.exit_code == 0);
+    const test::Answer whole = start(command, 0, 0);
+    INFO(whole.outcome.err);
+    REQUIRE(whole.outcome.exit_code == 0);
     for (int k = 0; k < moments; ++k) {
+        const int signal = k % 2 == 0 ? SIGINT : SIGTERM;
         const double after_s = whole.seconds * (k + 0.5) / moments;
-        Outcome stopped;
+        test::Answer stopped;
         // On a busy machine a good answer may come late, but not again and again.
         for (int attempt = 0; attempt < 3; ++attempt) {
-            stopped = start(command, k % 2 == 0 ? SIGINT : SIGTERM, after_s);
-            if (stopped.seconds < kMost_s && stopped.err.find("did not stop in time") == std::string::npos)
-                break;
+            stopped = start(command, signal, after_s);
+            if (stopped.seconds < kMost_s && stopped.outcome.err.find(kLate) == std::string::npos) break;
         }
-        INFO("after " << after_s << " of " << whole.seconds << " s: " << stopped.err);
+        INFO("after " << after_s << " of " << whole.seconds << " s: " << stopped.outcome.err);
         // Before the program is ready to answer, a signal ends it as any program.
-        const int ended_by_signal = 128 + (k % 2 == 0 ? SIGINT : SIGTERM);
-        CHECK((stopped.exit_code == 130 || stopped.exit_code == 0 || stopped.exit_code == ended_by_signal));
+        const int code = stopped.outcome.exit_code;
+        CHECK((code == 130 || code == 0 || code == 128 + signal));
         CHECK(stopped.seconds < kMost_s);
-        CHECK_THAT(stopped.err, !Catch::Contains("did not stop in time"));
+        CHECK_THAT(stopped.outcome.err, !Catch::Contains(kLate));
     }
 }
 
