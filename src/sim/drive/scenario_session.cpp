@@ -18,6 +18,9 @@ constexpr double kRounding_s = 1e-6;
 ScenarioSession::ScenarioSession(const Sources& sources, Scenario scenario,
                                  const ScenarioSessionOptions& options, const CancelToken& cancel)
     : scenario_(std::move(scenario)), options_(options) {
+    if (scenario_.smooth_s > 0)
+        throw ConfigError(
+            "smooth_s: a session moves in straight lines between the poses that it is told; leave it out");
     read_ways();
     prepare(sources, cancel);
     name_everybody();
