@@ -55,10 +55,5 @@ set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "proj-data")
 # The module is for one version of the interpreter.
 set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-citysplat)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
-if(TARGET citysplat_python)
-  math(EXPR next_minor "${Python3_VERSION_MINOR} + 1")
-  set(python ${Python3_VERSION_MAJOR}.${Python3_VERSION_MINOR})
-  set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
-      "python3 (>= ${python}), python3 (<< ${Python3_VERSION_MAJOR}.${next_minor}), python3-numpy, proj-data")
-endif()
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "${CITYSPLAT_PYTHON_DEPENDS}")
 include(CPack)

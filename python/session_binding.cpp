@@ -86,7 +86,7 @@ py::dtype dtype_of(const sim::CloudLayout& layout) {
 /// The records of a PLY file of the scan, as an array that owns them.
 py::array rows_of(const sim::Scan& scan, const RowOptions& options) {
     sim::CloudLayout layout;
-    layout.sensor_frame = options.sensor_frame;
+    layout.frame = options.sensor_frame ? sim::CloudFrame::sensor : sim::CloudFrame::world;
     layout.keep_all = options.keep_misses;
     layout.recorded = options.recorded;
     layout.several = scan.returns_per_pulse > 1;

@@ -53,7 +53,7 @@ class SessionTest(unittest.TestCase):
         told_until = 0
         for k in range(by_program["scans"]):
             time = self.times[0] + k / 10
-            until = int(np.searchsorted(self.times, time + 0.1)) + 1
+            until = int(np.searchsorted(self.times, time + 0.1 + 1e-6)) + 1
             if until > told_until:
                 part = slice(told_until, until)
                 sim.advance("other", (self.times[part], ahead[part]))

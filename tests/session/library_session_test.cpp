@@ -59,11 +59,11 @@ struct Street : test::SmallCity {
     }
 };
 
-/// As many poses as a sweep until `time_s` needs.
+/// As many poses as a sweep until `time_s` needs: one after its end.
 void tell_until(api::Session& session, const std::string& name, double time_s,
                 std::span<const api::Trajectory::Stamped>& poses) {
     std::size_t n = 0;
-    while (n < poses.size() && poses[n].time_s < time_s) ++n;
+    while (n < poses.size() && poses[n].time_s < time_s + 1e-6) ++n;
     n = std::min(n + 1, poses.size());
     session.advance(name, poses.first(n));
     poses = poses.subspan(n);

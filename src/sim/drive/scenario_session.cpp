@@ -8,9 +8,19 @@
 
 namespace citysplat::sim {
 
+namespace {
+
+/// Rays have their times in single precision: they may lie so much after the end of a sweep.
+constexpr double kRounding_s = 1e-6;
+
+}  // namespace
+
 ScenarioSession::ScenarioSession(const Sources& sources, Scenario scenario,
                                  const ScenarioSessionOptions& options, const CancelToken& cancel)
     : scenario_(std::move(scenario)), options_(options) {
+    if (scenario_.smooth_s > 0)
+        throw ConfigError(
+            "smooth_s: a session moves in straight lines between the poses that it is told; leave it out");
     read_ways();
     prepare(sources, cancel);
     name_everybody();
@@ -119,7 +129,7 @@ void ScenarioSession::leave(const std::string& name, double time_s) {
 
 void ScenarioSession::place_actors(double begin_s, double end_s) {
     for (const auto& [actor, path] : told_actors_)
-        if (!path.empty()) traffic_.traffic.tell(actor, path.track_during(begin_s, end_s));
+        if (!path.empty()) traffic_.traffic.tell(actor, path.track_during(begin_s, end_s + kRounding_s));
 }
 
 Scan ScenarioSession::scan(std::size_t number, double time_s, const CancelToken& cancel) {
@@ -130,7 +140,7 @@ Scan ScenarioSession::scan(std::size_t number, double time_s, const CancelToken&
     const double end_s = time_s + sweep_seconds(sensor.run.sensor);
     // The session also looks back, at the speed.
     if (Way& way = way_of(sensor); way.told && !way.told->empty())
-        way.path = way.told->during(time_s - Session::kSpeed_s, end_s);
+        way.path = way.told->during(time_s - Session::kSpeed_s, end_s + kRounding_s);
     place_actors(time_s, end_s);
     Scan scan = session_->scan(number, time_s, cancel);
     const double needed_s = time_s - options_.history_s;

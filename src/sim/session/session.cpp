@@ -171,13 +171,13 @@ ScanGroup Session::Parts::prepare(SensorState& state, std::uint64_t first, std::
         scan.index = index;
         scan.time_s = times[i];
         scan.world_from_sensor = group.rays.back().world_from_sensor();
+        const ScanView view = group.rays.back().view();
+        scan.keys.assign(view.keys, view.keys + kPoseKeys + 1);
+        scan.keys_per_second = view.keys_per_second;
         if (!spare.empty()) {
             scan.returns = std::move(spare.back());
             spare.pop_back();
         }
-        const ScanView view = group.rays.back().view();
-        scan.keys.assign(view.keys, view.keys + kPoseKeys + 1);
-        scan.keys_per_second = view.keys_per_second;
         scan.returns_per_pulse = sim::returns_per_pulse(view.model.beam);
         scan.returns.resize(std::size_t{firings.count} * scan.returns_per_pulse);
         const Sweep sweep = state.sweep(times[i]);

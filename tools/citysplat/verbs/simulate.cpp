@@ -86,10 +86,10 @@ sim::Scenario scenario_from(const SimulateFlags& flags) {
     const Pose offset = sim::mount_from(flags.offset_m, {}, "--offset");
     sensor.run.body_from_sensor.translation = sensor.run.body_from_sensor.translation + offset.translation;
     sensor.output.scans = !flags.no_scans;
+    if (!flags.decimate.empty()) sensor.output.decimate_m = sim::parse_length(flags.decimate, "--decimate");
     scenario.smooth_s = flags.smooth_s;
     scenario.clock = flags.clock;
     scenario.compression = flags.compression;
-    if (!flags.decimate.empty()) sensor.output.decimate_m = sim::parse_length(flags.decimate, "--decimate");
     scenario.sensors.push_back(std::move(sensor));
     return scenario;
 }
