@@ -380,7 +380,7 @@ function nearest(gl) {
 }
 
 /** @param {WebGL2RenderingContext} gl @param {string} vertex @param {string} fragment @returns {Program} */
-function program(gl, vertex, fragment) {
+export function program(gl, vertex, fragment) {
   const use = /** @type {WebGLProgram} */ (gl.createProgram());
   for (const [kind, text] of /** @type {[number, string][]} */ ([[gl.VERTEX_SHADER, vertex], [gl.FRAGMENT_SHADER, fragment]])) {
     const shader = /** @type {WebGLShader} */ (gl.createShader(kind));

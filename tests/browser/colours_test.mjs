@@ -76,7 +76,7 @@ await test('distances are those of the nearest reference points, and the page sh
   const bytes = readFileSync(compared), head = bytes.indexOf('end_header\n') + 11, count = Number(/element vertex (\d+)/.exec(bytes.subarray(0, head))[1]);
   check(count === clouds[1].length && bytes.length === head + 32 * count, `${count} points`);
   const points = Array.from({ length: count }, (_, i) => { const o = head + 32 * i; return { at: [0, 8, 16].map((a) => bytes.readDoubleLE(o + a)), m: bytes.readFloatLE(o + 24), tenths: bytes.readUInt16LE(o + 28) }; });
-  check(Math.abs(points.reduce((sum, p) => sum + p.m, 0) / count - report.c2c.mean_m) < 1e-5, 'their mean is the one of the report');
+  check(Math.abs(points.reduce((sum, p) => sum + p.m, 0) / count - report.c2c_mean_m) < 1e-5, 'their mean is the one of the report');
   for (let i = 0; i < 60; i++) {
     const p = points[Math.floor((i + 0.5) * count / 60)], nearest = Math.sqrt(clouds[0].reduce((least, q) => Math.min(least, (q[0] - p.at[0]) ** 2 + (q[1] - p.at[1]) ** 2 + (q[2] - p.at[2]) ** 2), Infinity));
     check(Math.abs(p.m - nearest) < 2e-5 && Math.abs(p.tenths - Math.min(65535, 1e4 * nearest)) <= 1.2, `${p.m} m is ${nearest} m`);
