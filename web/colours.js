@@ -13,7 +13,7 @@ const MOST_SQUARES = SQUARES_ACROSS * 256, MOST_ACROSS = 2048;
 
 /** Okabe and Ito's colours, apart for every kind of colour blindness; after the last they begin again. */
 export const INPUT_COLOURS = ['#e69f00', '#56b4e9', '#009e73', '#f0e442', '#0072b2', '#d55e00', '#cc79a7', '#f2f2f2'];
-export const UNKNOWN_COLOUR = '#7d7d7d';
+export const UNKNOWN_COLOUR = '#4d4d4d';
 
 /**
  * @typedef {object} Ground

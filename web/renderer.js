@@ -52,7 +52,7 @@ export class Renderer {
     this.distanceScale = 1;  // of an intensity that is a distance, to the ramp
     /** @type {import('./colours.js').Ground | null} */ this.ground = null;
     /** @type {string[]} */ this.valueColours = [];
-    this.unknown = '#7d7d7d';
+    this.unknown = '#4d4d4d';
     /** @type {[number, number]} */ this.heights = [0, 1];
     /** @type {{label: number, rgb: string}[]} */ this.classes = [];
     this.unlisted = '#808080';

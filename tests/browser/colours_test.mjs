@@ -2,7 +2,7 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { INPUT_COLOURS } from '../../web/colours.js';
 import { check, finish, test } from './check.mjs';
-import { SCRATCH, colourAt, json, lasPoints, launch, linear, near, openPage, ramp, settle, shaded, size, view } from './driver.mjs';
+import { SCRATCH, colourAt, json, lasPoints, launch, linear, near, openPage, ramp, run, settle, shaded, size, view } from './driver.mjs';
 
 const city = `${SCRATCH}/coloured`, files = [0, 1].map((i) => `${SCRATCH}/drive/cloud_00${i}.las`), clouds = files.map(lasPoints);
 rmSync(city, { recursive: true, force: true });
@@ -81,6 +81,8 @@ await test('distances are those of the nearest reference points, and the page sh
     const p = points[Math.floor((i + 0.5) * count / 60)], nearest = Math.sqrt(clouds[0].reduce((least, q) => Math.min(least, (q[0] - p.at[0]) ** 2 + (q[1] - p.at[1]) ** 2 + (q[2] - p.at[2]) ** 2), Infinity));
     check(Math.abs(p.m - nearest) < 2e-5 && Math.abs(p.tenths - Math.min(65535, 1e4 * nearest)) <= 1.2, `${p.m} m is ${nearest} m`);
   }
+  const again = (...words) => { run('compare', ...words, '--reference', files[0], '--distances', `${SCRATCH}/again.ply`); return readFileSync(`${SCRATCH}/again.ply`); };
+  check(again('--threads', '1', files[0], files[1]).equals(again('--threads', '3', files[1], files[0])), 'the file is the same for other threads and another order');
   const told = await get('/api/distances');
   check(told.points === count && told.p95_m > 0, `${told.points} points, 95 % within ${told.p95_m} m`);
   let right = 0, tried = 0;

@@ -21,15 +21,32 @@ namespace citysplat::cli {
 
 namespace {
 
-/// Which inputs have points in which sectors of 64 m.
+/// The sectors of 64 m in which a source has points; each source is asked once.
+class SectorsOfSources {
+  public:
+    explicit SectorsOfSources(tiling::Catalog& catalog) : catalog_(catalog) {}
+    const std::vector<tiling::Sector>& of(std::int64_t source) {
+        const auto [at, is_new] = known_.try_emplace(source);
+        if (is_new)
+            for (const tiling::SegmentRow& segment : catalog_.segments(source))
+                at->second.push_back({segment.sector_x, segment.sector_y});
+        return at->second;
+    }
+
+  private:
+    tiling::Catalog& catalog_;
+    std::map<std::int64_t, std::vector<tiling::Sector>> known_;
+};
+
+/// Which inputs have points in which sectors.
 class SourceMap {
   public:
-    SourceMap(tiling::Catalog& catalog, const std::vector<tiling::InputRow>& inputs) {
+    SourceMap(SectorsOfSources& sectors, const std::vector<tiling::InputRow>& inputs) {
         std::map<std::int64_t, std::vector<std::size_t>> inputs_of;
         for (std::size_t i = 0; i < inputs.size(); ++i) inputs_of[inputs[i].source].push_back(i);
         for (const auto& [source, of] : inputs_of)
-            for (const tiling::SegmentRow& segment : catalog.segments(source))
-                sectors_[{segment.sector_x, segment.sector_y}].insert(of.begin(), of.end());
+            for (const tiling::Sector& sector : sectors.of(source))
+                sectors_[sector].insert(of.begin(), of.end());
     }
     /// Those of the sectors that a box touches.
     std::vector<std::size_t> below(const LatticeBox& core) const {
@@ -74,22 +91,22 @@ struct Made {
     std::vector<tiling::InputRow> inputs;
     SourceMap sources;
 
-    Made(tiling::Catalog& catalog, const tiling::GenerationRow& g)
-        : row(g), inputs(catalog.inputs(g.id)), sources(catalog, inputs) {}
+    Made(tiling::Catalog& catalog, SectorsOfSources& sectors, const tiling::GenerationRow& g)
+        : row(g), inputs(catalog.inputs(g.id)), sources(sectors, inputs) {}
 };
 
 /// Why the builds made their tiles: found by comparing each generation with the one before it that is still
 /// retained.
 class Reasons {
   public:
-    explicit Reasons(tiling::Catalog& catalog) {
-        for (const tiling::GenerationRow& g : catalog.history()) made_.emplace(g.id, Made(catalog, g));
+    Reasons(tiling::Catalog& catalog, SectorsOfSources& sectors) : catalog_(catalog), sectors_(sectors) {
+        for (const tiling::GenerationRow& g : catalog.history()) rows_.emplace(g.id, g);
     }
 
-    std::string why(const tiling::ProductRow& product, std::int64_t born) const {
-        const auto now = made_.find(born);
-        if (now == made_.end() || now == made_.begin()) return "the first build that is retained";
-        const Made &after = now->second, &before = std::prev(now)->second;
+    std::string why(const tiling::ProductRow& product, std::int64_t born) {
+        const auto now = rows_.find(born);
+        if (now == rows_.end() || now == rows_.begin()) return "the first build that is retained";
+        const Made &after = made(now->second), &before = made(std::prev(now)->second);
         const LatticeBox around = TileGrid(static_cast<double>(after.row.tile_size_m))
                                       .core(product.tile)
                                       .widened(product.halo_steps);
@@ -104,6 +121,11 @@ class Reasons {
     }
 
   private:
+    const Made& made(const tiling::GenerationRow& row) {
+        const auto known = made_.find(row.id);
+        return known != made_.end() ? known->second
+                                    : made_.emplace(row.id, Made(catalog_, sectors_, row)).first->second;
+    }
     /// Names of the first few inputs with points in a box that another generation does not have.
     static std::string only_in(const Made& one, const Made& other, const LatticeBox& box) {
         std::set<std::int64_t> known;
@@ -120,7 +142,10 @@ class Reasons {
         return text;
     }
 
-    std::map<std::int64_t, Made> made_;
+    tiling::Catalog& catalog_;
+    SectorsOfSources& sectors_;
+    std::map<std::int64_t, tiling::GenerationRow> rows_;
+    std::map<std::int64_t, Made> made_;  ///< those that were asked for
 };
 
 /// Answers from the archives of the points.
@@ -189,9 +214,10 @@ view::CityFacts facts_of(const std::string& city, const tiling::GenerationRow& g
     const tiling::ObjectStore store(paths);
     tiling::Catalog catalog = tiling::Catalog::open_to_read(paths.catalog());
     const std::vector<tiling::InputRow> inputs = catalog.inputs(g.id);
-    const SourceMap sources(catalog, inputs);
+    SectorsOfSources sectors(catalog);
+    const SourceMap sources(sectors, inputs);
     const auto born = births(catalog, g.id);
-    const Reasons reasons(catalog);
+    Reasons reasons(catalog, sectors);
     const TileGrid grid(static_cast<double>(g.tile_size_m));
 
     view::CityFacts facts;
