@@ -201,7 +201,8 @@ PointsLeftOut& PointsLeftOut::operator+=(const PointsLeftOut& o) {
 PatchStore::PatchStore(std::span<const Drive> drives, const PatchOptions& options, const Place& place,
                        Sights& sights, const Run& run)
     : file_(temporary_file(place.scratch)) {
-    const auto& [cancel, progress] = run;
+    const CancelToken& cancel = run.cancel;  // not a structured binding: clang 14 cannot capture one
+    Progress& progress = run.progress;
     std::uint64_t points = 0;
     for (const Drive& drive : drives) points += points_of(drive, cancel);
     const std::uint64_t sample = threshold(options.most_points, points);

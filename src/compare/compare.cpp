@@ -21,7 +21,7 @@ constexpr double kHalo_m = 1.0;
 class NeighbourTree {
   public:
     explicit NeighbourTree(std::vector<ColumnPoint> points)
-        : points_(std::move(points)), tree_(3, *this, {16}) {}
+        : points_(sorted(std::move(points))), tree_(3, *this, {16}) {}
 
     double distance_to(const ColumnPoint& query) const {
         const float at[3] = {query.x, query.y, query.z};
@@ -47,6 +47,14 @@ class NeighbourTree {
     }
 
   private:
+    /// Of several neighbours that are as far in float the tree takes one by its order: it must not depend on
+    /// who read the points first.
+    static std::vector<ColumnPoint> sorted(std::vector<ColumnPoint> points) {
+        std::sort(points.begin(), points.end(), [](const ColumnPoint& a, const ColumnPoint& b) {
+            return std::tie(a.x, a.y, a.z) < std::tie(b.x, b.y, b.z);
+        });
+        return points;
+    }
     using Tree = nanoflann::KDTreeSingleIndexAdaptor<nanoflann::L2_Simple_Adaptor<float, NeighbourTree>,
                                                      NeighbourTree, 3, std::uint32_t>;
     std::vector<ColumnPoint> points_;

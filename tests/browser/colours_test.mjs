@@ -1,5 +1,5 @@
 // Where things come from, how old they are, how far from a reference, from above and side by side.
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { INPUT_COLOURS } from '../../web/colours.js';
 import { check, finish, test } from './check.mjs';
 import { SCRATCH, colourAt, json, lasPoints, launch, linear, near, openPage, ramp, run, settle, shaded, size, view } from './driver.mjs';
@@ -7,7 +7,10 @@ import { SCRATCH, colourAt, json, lasPoints, launch, linear, near, openPage, ram
 const city = `${SCRATCH}/coloured`, files = [0, 1].map((i) => `${SCRATCH}/drive/cloud_00${i}.las`), clouds = files.map(lasPoints);
 rmSync(city, { recursive: true, force: true });
 const build = (...inputs) => json('build', city, ...inputs, '--trajectory', `${SCRATCH}/drive/trajectory.tum`, '--classes', 'synthetic', '--tile-size', '16').generation;
-const before = build(files[0]), after = build(...files);
+// Some points more in one corner, so that the tiles there are younger than the others.
+const patch = `${SCRATCH}/patch.xyz`, corner = clouds[0].reduce((a, b) => (a[0] < b[0] ? a : b));
+writeFileSync(patch, Array.from({ length: 900 }, (_, i) => `${corner[0] + (i % 30) / 20} ${corner[1] + Math.floor(i / 30) / 20} ${corner[2]}`).join('\n'));
+const before = build(files[0]), both = build(...files), after = json('build', city, patch).generation;
 const compared = `${SCRATCH}/distances.ply`, report = json('compare', files[1], '--reference', files[0], '--distances', compared);
 
 const server = await view(city, '--distances', compared), browser = await launch(), { page, complaints } = await openPage(browser);
@@ -27,11 +30,13 @@ const inputs = await page.evaluate(() => citysplat.city.inputs);
 const walk = async (share) => { await page.evaluate((s) => { citysplat.scene.errorPixels = 1; citysplat.renderer.edges = false; citysplat.walkTo(s); citysplat.state.settled = false; }, share); await settle(page); };
 
 await test('a pick names the inputs with points within the radius of its splat', async () => {
-  let two = 0;
+  let two = 0, picks = 0;
   for (const share of [0.1, 0.5, 0.9]) {
     await walk(share);
     for (const [x, y] of [[320, 300], [200, 250], [500, 320]]) {
       const { splat } = await pickAt(x, y);
+      if (!splat) continue;
+      picks++;
       const expected = clouds.map((points, i) => ({ input: files[i], points: points.filter((p) => distance(p, splat.centre) <= splat.radius_m).length }));
       // Coordinates in a city are rounded to the lattice, and equal points of a file are one.
       const told = (file) => splat.points_from.find((p) => p.input.endsWith(file.split('/').pop()))?.points ?? 0;
@@ -40,21 +45,24 @@ await test('a pick names the inputs with points within the radius of its splat',
       check((await page.textContent('#picked')).includes('within it'), 'and the page says it');
     }
   }
-  console.log(`       ${two} of 9 picks have points of both inputs`);
+  check(picks >= 6, `${picks} picks hit something`);
+  console.log(`       ${two} of ${picks} picks have points of both inputs`);
 });
 
 await test('colours by source and by age are those of the place', async () => {
   const cell = (p) => p.slice(0, 2).map((v) => Math.floor(v / 4)).join();
   const counts = clouds.map((points) => { const m = new Map(); for (const p of points) m.set(cell(p), (m.get(cell(p)) ?? 0) + 1); return m; });
   const made = [...new Set((await get(`/api/city/${after}`)).tiles.map((t) => t[7]))].sort((a, b) => a - b), seen = new Set(), ages = new Set();
-  check(made.length === 2, `tiles of generations ${made}`);
+  check(made.length === 2 && made[0] === both && made[1] === after, `tiles of generations ${made}`);
   for (const share of [0.02, 0.3, 0.6, 0.98]) {
     await walk(share);
     for (const [x, y] of [[320, 300], [260, 250], [420, 320]]) {
       await page.keyboard.press('1');
-      const picked = await pickAt(x, y), { centre } = picked.splat, [a, b] = counts.map((m) => m.get(cell(centre)) ?? 0);
+      const picked = await pickAt(x, y);
+      if (!picked.hit) continue;
+      const { centre } = picked.splat, [a, b] = counts.map((m) => m.get(cell(centre)) ?? 0);
       // Not where a disc reaches over the edge of a cell that is another input's, or a tile another generation's.
-      if (centre.slice(0, 2).some((v) => Math.abs(v / 4 - Math.round(v / 4)) < 0.05) || Math.abs(a - b) < 5) continue;
+      if (centre.slice(0, 2).some((v) => Math.abs(v / 4 - Math.round(v / 4)) < 0.05) || Math.abs(a - b) < 5 || distance(centre, corner) < 3) continue;
       const input = inputs.findIndex((path) => path.endsWith(files[a >= b ? 0 : 1].split('/').pop()));
       for (const [key, base] of [['5', linear(INPUT_COLOURS[input])], ['6', ramp(made.indexOf(picked.splat.built_in))]]) {
         await page.keyboard.press(key);
@@ -67,7 +75,7 @@ await test('colours by source and by age are those of the place', async () => {
     }
   }
   check(seen.size === 2, `both inputs were seen: ${[...seen]}`);
-  console.log(`       generations seen: ${[...ages]}`);
+  check(ages.has(both), `generations seen: ${[...ages]}`);
   const legend = await page.textContent('#legend');
   check(legend.includes(`generation ${after}`), legend);
 });
@@ -103,7 +111,7 @@ await test('distances are those of the nearest reference points, and the page sh
 await test('from above everything is to scale', async () => {
   await look('c=class&b=0&e=1');
   await page.focus('#view');
-  await page.keyboard.press('h');
+  await page.evaluate(() => citysplat.walkTo(0.3));
   await page.keyboard.press('t');
   await settle(page);
   const wide = await camera();
@@ -138,23 +146,22 @@ await test('from above everything is to scale', async () => {
 await test('two generations stand side by side in one picture', async () => {
   const pose = await page.evaluate(() => { citysplat.walkTo(0.6); const { eye, yaw } = citysplat.camera; return [...eye, yaw * 180 / Math.PI, 0, 75].join('_'); });
   const hash = `v=${pose}&c=class&b=0&e=1`;
-  const half = await openPage(browser);
-  await half.page.setViewportSize({ width: size.width / 2 + 336, height: size.height });
   const pixels = (p, x, width) => p.evaluate(([at, w]) => {
     citysplat.drawFrame();
     const { gl, canvas } = citysplat.renderer, out = new Uint8Array(4 * w * canvas.height);
     gl.readPixels(at, 0, w, canvas.height, gl.RGBA, gl.UNSIGNED_BYTE, out);
     return Array.from(out);
   }, [x, width]);
-  await page.goto(`${server.origin}/#t=${server.token}&g=${after}&q=${before}&w=side&${hash}`);
-  await page.reload();
+  await Promise.all([page.waitForEvent('load'), page.evaluate((h) => { location.hash = h; }, `g=${after}&q=${before}&w=side&${hash}`)]);
   await settle(page);
   check((await page.textContent('#left-name')).includes(String(before)) && (await page.textContent('#right-name')).includes(String(after)), 'they are named');
   for (const [generation, x] of [[before, 0], [after, size.width / 2]]) {
+    const half = await openPage(browser);
+    await half.page.setViewportSize({ width: size.width / 2 + 336, height: size.height });
     await half.page.goto(`${server.origin}/#t=${server.token}&g=${generation}&${hash}`);
-    await half.page.reload();
     await settle(half.page);
     const ours = await pixels(page, x, size.width / 2), alone = await pixels(half.page, 0, size.width / 2);
+    await half.context.close();
     const same = ours.filter((v, i) => Math.abs(v - alone[i]) <= 2).length / ours.length;
     check(same > 0.999, `${(100 * same).toFixed(2)} % of the half of generation ${generation} are the picture of that generation`);
     check((await pickAt(x + size.width / 4, 300)).generation === generation, `a pick there is one of generation ${generation}`);
@@ -162,13 +169,12 @@ await test('two generations stand side by side in one picture', async () => {
   await Promise.all([page.waitForEvent('load'), page.keyboard.press('j')]);
   await settle(page);
   check(await page.inputValue('#how') === 'difference' && await page.isHidden('#left-name'), 'J shows the difference');
-  check(complaints.length === 0 && half.complaints.length === 0, [...complaints, ...half.complaints].join('\n'));
+  check(complaints.length === 0, complaints.join('\n'));
 });
 
 await test('a tile tells when and why it was made', async () => {
   const { tiles } = await get(`/api/city/${after}`);
-  check(tiles.some((t) => t[16].includes('new points of cloud_001.las')), `a tile with new points: ${[...new Set(tiles.map((t) => t[16]))]}`);
-  check(tiles.filter((t) => t[7] === before).every((t) => t[16].includes('first build')), 'the others are of the first build');
+  check(tiles.some((t) => t[16].includes('new points of patch.xyz')) && tiles.some((t) => t[16].includes('new points of cloud_001.las')), `a tile with new points: ${[...new Set(tiles.map((t) => t[16]))]}`);
 });
 
 await browser.close();
