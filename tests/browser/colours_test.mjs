@@ -76,6 +76,7 @@ await test('colours by source and by age are those of the place', async () => {
   }
   check(seen.size === 2, `both inputs were seen: ${[...seen]}`);
   check(ages.has(both), `generations seen: ${[...ages]}`);
+  await page.keyboard.press('6');
   const legend = await page.textContent('#legend');
   check(legend.includes(`generation ${after}`), legend);
 });
@@ -152,6 +153,7 @@ await test('two generations stand side by side in one picture', async () => {
     gl.readPixels(at, 0, w, canvas.height, gl.RGBA, gl.UNSIGNED_BYTE, out);
     return Array.from(out);
   }, [x, width]);
+  await page.waitForTimeout(400);  // the page has written its own address
   await Promise.all([page.waitForEvent('load'), page.evaluate((h) => { location.hash = h; }, `g=${after}&q=${before}&w=side&${hash}`)]);
   await settle(page);
   check((await page.textContent('#left-name')).includes(String(before)) && (await page.textContent('#right-name')).includes(String(after)), 'they are named');
