@@ -332,7 +332,7 @@ async function start() {
 
   const pause = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
   async function watchLevels() {
-    for (await pause(400); !scene.roots.every((r) => r.state === 'ready');) {
+    for (await pause(3000); !scene.roots.every((r) => r.state === 'ready');) {
       const p = await tell(`/api/progress/${city.generation}`);
       if (p.done < p.total) say('message', `Making levels of detail: ${p.done} of ${p.total} columns of 64 m …`);
       await pause(700);
@@ -341,6 +341,7 @@ async function start() {
   }
   /** Tiles that the server finds damaged while it reads them all. */
   async function watchCheck() {
+    while (state.discs === 0 && tiles.length > 0) await pause(300);  // the picture first
     for (let wait = 500;; wait = Math.min(2 * wait, 10_000)) {
       await pause(wait);
       const p = await tell(`/api/progress/${city.generation}`).catch(() => null);

@@ -2,21 +2,26 @@
 #include "view/server/http_server.hpp"
 #include "view/server/view_api.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 /// Shows a city that nobody built, as `citysplat view` shows a real one:
 ///
 ///   made_up_city ACROSS SPLATS LEVELS
 ///
-/// ACROSS × ACROSS tiles of 64 m with SPLATS splats each: a street of ground and walls, the same in every tile.
-/// Levels above 64 m are made first and kept in the directory LEVELS. Prints the address; SIGINT ends it.
+/// ACROSS × ACROSS tiles of 64 m with SPLATS splats each: a street of ground and walls, the same in every
+/// tile. So all blocks of 512 m are the same: the coarse levels of one of them, moved, are kept in the
+/// directory LEVELS for all, as view --make-levels would have made them in minutes. ACROSS is a multiple
+/// of 8. Prints the address; SIGINT ends it.
 
 using namespace citysplat;
 
@@ -70,7 +75,8 @@ class MadeUpCity final : public TileSource {
     std::span<const TileEntry> tiles() const override { return entries_; }
     SplatTile load(std::size_t tile) const override {
         const TileKey& key = entries_[tile].key;
-        return SplatTile(TileFrame{std::int64_t{kTile_m} * key.ix, std::int64_t{kTile_m} * key.iy, 0}, splats_);
+        return SplatTile(TileFrame{std::int64_t{kTile_m} * key.ix, std::int64_t{kTile_m} * key.iy, 0},
+                         splats_);
     }
     const ClassMap& classes() const override { return classes_; }
 
@@ -80,6 +86,28 @@ class MadeUpCity final : public TileSource {
     std::vector<TileEntry> entries_;
 };
 
+/// Keeps the cubes of 512 m.
+void keep_blocks(splat::LevelStore& store, const std::string& key, int across, std::size_t splats) {
+    constexpr int kBlockTiles = 8, kBlockLevel = 6;
+    // One tile more than the block, so that the block is not higher up than its roots.
+    const MadeUpCity block(kBlockTiles + 1, splats);
+    splat::LevelPyramid levels(block, {});
+    const splat::LevelCubePtr made = levels.cube({kBlockLevel, 0, 0, 0}, CancelToken());
+    for (int x = 0; x < across / kBlockTiles; ++x)
+        for (int y = 0; y < across / kBlockTiles; ++y) {
+            splat::LevelCube moved;
+            moved.id = {kBlockLevel, x, y, 0};
+            moved.pieces = made->pieces;
+            moved.children = made->children;
+            const TileFrame frame = made->discs.frame();
+            constexpr std::int64_t kBlock_m = std::int64_t{kBlockTiles} * kTile_m;
+            moved.discs = SplatTile(TileFrame{frame.x_m + x * kBlock_m, frame.y_m + y * kBlock_m, frame.z_m},
+                                    made->discs.size());
+            std::ranges::copy(made->discs.bytes(), moved.discs.mutable_bytes().begin());
+            store.keep(key, moved);
+        }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -88,7 +116,8 @@ int main(int argc, char** argv) {
         return 2;
     }
     std::signal(SIGINT, [](int) { ending = true; });
-    const MadeUpCity city(std::atoi(argv[1]), static_cast<std::size_t>(std::atoll(argv[2])));
+    const auto splats_per_tile = static_cast<std::size_t>(std::atoll(argv[2]));
+    const MadeUpCity city(std::atoi(argv[1]), splats_per_tile);
     splat::LevelStore store(argv[3], std::uint64_t{2} << 30);
     view::CityFacts facts;
     facts.name = "made up";
@@ -99,17 +128,20 @@ int main(int argc, char** argv) {
     view::ApiOptions options;
     options.levels.store = &store;
     options.levels.store_key = view::ShownCity{city, facts}.levels_key();
-    {
-        splat::LevelPyramid levels(city, options.levels);
-        for (const splat::CubeId& root : levels.roots()) levels.cube(root, CancelToken());
+    // In a process of its own: what that needs is not what a viewer needs.
+    const pid_t maker = ::fork();
+    if (maker == 0) {
+        keep_blocks(store, options.levels.store_key, std::atoi(argv[1]), splats_per_tile);
+        ::_exit(0);
     }
+    ::waitpid(maker, nullptr, 0);
+    view::return_memory_early();
     view::HttpServer server({});
     options.port = server.port();
     options.token = view::Gate::new_token();
     view::ViewApi api({city, facts}, options);
-    server.start([&](const view::Request& request, const CancelToken& cancel) {
-        return api.answer(request, cancel);
-    });
+    server.start(
+        [&](const view::Request& request, const CancelToken& cancel) { return api.answer(request, cancel); });
     std::printf("http://127.0.0.1:%d/#t=%s\n", server.port(), options.token.c_str());
     std::fflush(stdout);
     while (!ending) std::this_thread::sleep_for(std::chrono::milliseconds(50));

@@ -101,6 +101,7 @@ void start_browser(const std::string& file, const Context& context) {
 }
 
 void run(Context& context, const ViewFlags& f) {
+    view::return_memory_early();
     const std::optional<std::int64_t> wanted = f.generation > 0 ? std::optional(f.generation) : std::nullopt;
     const tiling::CityReader city(f.city, wanted);
     view::CityFacts facts = facts_of(f.city, city.generation());
