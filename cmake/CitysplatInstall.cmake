@@ -3,7 +3,15 @@ include(CMakePackageConfigHelpers)
 # The library behind the public headers, and what it is made of.
 set(libraries citysplat_api citysplat_core citysplat_model citysplat_io citysplat_adjust citysplat_tiling citysplat_splat citysplat_trace
     citysplat_sim)
-install(TARGETS citysplat RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS citysplat RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
+set(manual ${PROJECT_BINARY_DIR}/tools/citysplat/manual)
+install(DIRECTORY ${manual}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program FILES_MATCHING PATTERN *.1)
+install(FILES ${manual}/citysplat.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+        RENAME citysplat COMPONENT program)
+install(FILES ${manual}/_citysplat DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT program)
+install(FILES ${manual}/citysplat.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 install(TARGETS ${libraries} EXPORT citysplat-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/citysplat DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/citysplat)
@@ -15,3 +23,30 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/citysplat-config-ve
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/citysplat-config.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/citysplat-config-version.cmake
               cmake/FindxxHash.cmake DESTINATION ${package_dir})
+
+# cpack -G DEB: citysplat (the program) and libcitysplat-dev (libraries, headers, CMake package); cpack -G TGZ: the same
+# as archives. The packages that they depend on are found in what was linked.
+set(CPACK_PACKAGE_NAME citysplat)
+set(CPACK_PACKAGE_VENDOR citysplat)
+set(CPACK_PACKAGE_CONTACT "the citysplat maintainers <maintainers@citysplat.example>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_COMPONENTS_ALL program development)
+set(CPACK_COMPONENTS_GROUPING ONE_PER_GROUP)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_ARCHIVE_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME citysplat)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libcitysplat-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+# Static libraries: who links them needs the libraries behind them.
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
+    "libembree-dev, libtbb-dev, libhwy-dev, libeigen3-dev, libnanoflann-dev, libsqlite3-dev, libzstd-dev, libxxhash-dev, \
+libproj-dev, libpng-dev, libexpat1-dev, libmicrohttpd-dev, nlohmann-json3-dev, libtomlplusplus-dev")
+# Coordinate systems are looked up in the database of PROJ when the program runs.
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "proj-data")
+include(CPack)

@@ -1,4 +1,5 @@
 #include "citysplat/context.hpp"
+#include "citysplat/manual/version.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
@@ -62,7 +63,7 @@ int run(int argc, char** argv, cli::Context& context) {
         "citysplat: kilometres of mobile-mapping LiDAR to a splat model of the city, and simulated LiDARs "
         "through it");
     app.name("citysplat");
-    app.set_version_flag("--version", std::string("citysplat ") + CITYSPLAT_VERSION);
+    app.set_version_flag("--version", [&context] { return cli::version_text(context.json()); });
     app.require_subcommand(1);
     app.fallthrough();
     app.footer(
@@ -97,6 +98,8 @@ int run(int argc, char** argv, cli::Context& context) {
     cli::add_view(app, context);
     cli::add_export(app, context);
     cli::add_selftest(app, context);
+    cli::add_completion(app, context);
+    cli::add_manual(app, context);
     catch_interrupts(context.cancel());
     std::optional<tbb::global_control> thread_limit;
     app.parse_complete_callback([&] {

@@ -36,5 +36,7 @@ void add_calibrate(CLI::App& app, Context& context);
 void add_bank(CLI::App& app, Context& context);
 void add_view(CLI::App& app, Context& context);
 void add_snapshots(CLI::App& app, Context& context);
+void add_completion(CLI::App& app, Context& context);
+void add_manual(CLI::App& app, Context& context);
 
 }  // namespace citysplat::cli

@@ -210,7 +210,18 @@ void begin(const GroupTask& task, RayGroup& group, const Depth& depth, std::span
 
 void finish(const GroupTask& task, const RayGroup& group, std::span<HitList> lists) {
     KnownPose known[kPacketRays];
+    const auto prefetch = [&](unsigned p) {
+        const NearestLanes& lanes = group.nearest[p].lanes;
+        for (unsigned k = 0; k < group.packet[p].rays; ++k)
+            for (std::uint32_t i = 0; i < lanes.count[k]; ++i) {
+                const SplatPlace place = lanes.place[k][i];
+                if (place.slot != kEarlierSlot)
+                    __builtin_prefetch(task.slots[place.slot].facts + place.splat);
+            }
+    };
+    prefetch(0);
     for (unsigned p = 0; p < group.packets; ++p) {
+        if (p + 1 < group.packets) prefetch(p + 1);
         const NearestLanes& lanes = group.nearest[p].lanes;
         for (unsigned k = 0; k < group.packet[p].rays; ++k) {
             const std::uint32_t number = group.packet[p].number[k];

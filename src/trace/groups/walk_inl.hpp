@@ -45,6 +45,14 @@ HWY_INLINE unsigned list_children(const RayGroup& group, const BoxNode& node, Wa
     return count;
 }
 
+/// So many leaves are on their way from memory while one is looked at.
+constexpr unsigned kLeavesAhead = 2;
+
+HWY_INLINE void prefetch_node(const WideTile& tile, const Waiting& next) {
+    const auto* lines = reinterpret_cast<const char*>(tile.level[next.level - 1] + next.index);
+    for (unsigned i = 0; i < sizeof(BoxNode) / 64; ++i) __builtin_prefetch(lines + 64 * i);
+}
+
 /// Visits what the group may meet, nearest first. Levels are counted from the leaves, which have level 0;
 /// tile.level[i] are the nodes of level i + 1.
 template <class Leaves>
@@ -63,11 +71,15 @@ void walk(const WideTile& tile, RayGroup& group, Leaves leaves) {
             waiting += list_children(group, node, item, stack + waiting);
             continue;
         }
+        if (waiting > 0) prefetch_node(tile, stack[waiting - 1]);
         Waiting list[kWide];
-        for (unsigned count = list_children(group, node, item, list); count > 0; --count) {
+        unsigned count = list_children(group, node, item, list);
+        for (unsigned i = 0; i < std::min(count, kLeavesAhead); ++i)
+            leaves.prefetch(list[count - 1 - i].index);
+        for (; count > 0; --count) {
             const Waiting& leaf = list[count - 1];
             if (leaf.distance_m > group.far_m) break;
-            if (count > 1) leaves.prefetch(list[count - 2].index);
+            if (count > kLeavesAhead) leaves.prefetch(list[count - 1 - kLeavesAhead].index);
             const std::uint32_t packets = packets_at(group, node, leaf.index % kWide);
             if (packets != 0 && leaves.meet(leaf.index, packets, node)) limit_group(group);
         }
