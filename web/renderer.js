@@ -20,6 +20,8 @@ import { DISC_FRAGMENT, DISC_VERTEX, LINE_FRAGMENT, LINE_VERTEX, PICTURE_FRAGMEN
 
 const WIDTH = 1024;
 const FAR = 1500;
+/** How far merged discs sink, as a share of their radius: a road line stays on a road whose discs are larger. */
+const SINK = 0.15;
 /** Farthest depth of a parallel projection. */
 const DEEP = 40000;
 /** As the shader numbers them. */
@@ -260,13 +262,14 @@ export class Renderer {
     return drawn;
   }
 
-  /** The columns that are drawn next. @param {{texture: unknown, unit: number, corner: Vec3}} of @param {Vec3} eye */
+  /** The columns that are drawn next. @param {{texture: unknown, unit: number, corner: Vec3, id?: number[]}} of @param {Vec3} eye */
   bind(of, eye) {
     const gl = this.gl, columns = /** @type {Columns} */ (of.texture), { at } = this.discs;
     gl.bindTexture(gl.TEXTURE_2D, columns.texture);
     gl.uniform4iv(at.wideColumns, columns.wide);
     gl.uniform3iv(at.halfColumns, columns.half);
     gl.uniform1f(at.unit, of.unit);
+    gl.uniform1f(at.sink, (of.id?.[0] ?? 0) > 0 ? SINK : 0);
     gl.uniform3f(at.corner, of.corner[0] - eye[0], of.corner[1] - eye[1], of.corner[2] - eye[2]);
   }
 

@@ -48,6 +48,7 @@ uniform float leastRadius;      // of a disc at a distance of one metre
 uniform int colouring;          // as COLOURINGS has them
 uniform bool points;            // returns of a scan, which face the eye
 uniform float behind;           // share of the distance by which depths are larger than they are
+uniform float sink;             // share of the radius by which discs lie deeper: what is small is seen on what is large
 out vec3 fromEye; out vec2 onDisc;
 flat out vec3 normal; flat out vec3 base;
 
@@ -89,7 +90,7 @@ void main() {
   } else if (colouring == 6) {
     base = ramp(float(halfWord(halfColumns.z + disc)) * valueScale);
   }
-  gl_Position = project(fromEye, behind);
+  gl_Position = project(fromEye, behind + sink * radius / (parallel ? 10.0 : max(length(centre), 0.5)));
 }`;
 
 export const DISC_FRAGMENT = `${COMMON}

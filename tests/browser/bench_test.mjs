@@ -82,7 +82,7 @@ await page.close();
 await server.end();
 
 if (process.env.MADE_UP_CITY) {
-  const large = await serve(process.env.MADE_UP_CITY, '104', process.env.LARGE_SPLATS ?? '93000', `${SCRATCH}/made_up_levels`), { page: p } = await openPage(browser);
+  const large = await serve(process.env.MADE_UP_CITY, '104', process.env.LARGE_SPLATS ?? '1000', `${SCRATCH}/made_up_levels`), { page: p } = await openPage(browser);
   await p.goto(large.url);
   await settle(p);
   for (const [name, eye, pitch] of [['above all of it', [3200, 3200, 5000], -1.5], ['above some streets', [3200, 3200, 300], -0.8], ['in a street', [3210, 3210, 2], 0]]) {

@@ -86,26 +86,29 @@ class MadeUpCity final : public TileSource {
     std::vector<TileEntry> entries_;
 };
 
-/// Keeps the cubes of 512 m.
+/// Keeps the cubes of 128, 256 and 512 m.
 void keep_blocks(splat::LevelStore& store, const std::string& key, int across, std::size_t splats) {
     constexpr int kBlockTiles = 8, kBlockLevel = 6;
-    // One tile more than the block, so that the block is not higher up than its roots.
+    // One tile more than the block, so that the block is no larger than the roots.
     const MadeUpCity block(kBlockTiles + 1, splats);
     splat::LevelPyramid levels(block, {});
-    const splat::LevelCubePtr made = levels.cube({kBlockLevel, 0, 0, 0}, CancelToken());
-    for (int x = 0; x < across / kBlockTiles; ++x)
-        for (int y = 0; y < across / kBlockTiles; ++y) {
-            splat::LevelCube moved;
-            moved.id = {kBlockLevel, x, y, 0};
-            moved.pieces = made->pieces;
-            moved.children = made->children;
-            const TileFrame frame = made->discs.frame();
-            constexpr std::int64_t kBlock_m = std::int64_t{kBlockTiles} * kTile_m;
-            moved.discs = SplatTile(TileFrame{frame.x_m + x * kBlock_m, frame.y_m + y * kBlock_m, frame.z_m},
-                                    made->discs.size());
-            std::ranges::copy(made->discs.bytes(), moved.discs.mutable_bytes().begin());
-            store.keep(key, moved);
-        }
+    for (int level = splat::kLastCellLevel + 1; level <= kBlockLevel; ++level) {
+        const splat::LevelCubePtr made = levels.cube({level, 0, 0, 0}, CancelToken());
+        const int tiles = 1 << (level - splat::kLastCellLevel);
+        for (int x = 0; x < across / tiles; ++x)
+            for (int y = 0; y < across / tiles; ++y) {
+                splat::LevelCube moved;
+                moved.id = {level, x, y, 0};
+                moved.pieces = made->pieces;
+                moved.children = made->children;
+                const TileFrame frame = made->discs.frame();
+                const std::int64_t side_m = std::int64_t{tiles} * kTile_m;
+                moved.discs = SplatTile(TileFrame{frame.x_m + x * side_m, frame.y_m + y * side_m, frame.z_m},
+                                        made->discs.size());
+                std::ranges::copy(made->discs.bytes(), moved.discs.mutable_bytes().begin());
+                store.keep(key, moved);
+            }
+    }
 }
 
 }  // namespace
