@@ -1,4 +1,5 @@
 /// Writes the seeds of the fuzz targets: make_fuzz_seeds tests/fuzz/corpus
+#include "bags/bag_image.hpp"
 #include "core/math/rng_hd.hpp"
 #include "io/las/laslib.hpp"
 #include "io/laz_image.hpp"
@@ -58,6 +59,9 @@ void point_files() {
     }
     test::laz_image(3).write(at("laz", "fixed"));
     test::laz_image(4, true).write(at("laz", "variable"));
+    test::BagImage{}.write(at("mcap", "plain"));
+    test::BagImage{.compression = io::ChunkCompression::zstd, .with_tf = false, .with_odometry = true}.write(
+        at("mcap", "zstd"));
     const std::string xyz = "property float x\nproperty float y\nproperty double z\nproperty uchar label\n";
     text("ply", "ascii",
          "ply\nformat ascii 1.0\ncomment offset Pos 1 2 3\nelement vertex 2\n" + xyz +

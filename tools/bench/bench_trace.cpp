@@ -8,6 +8,7 @@
 #include "bench/tracer_duel.hpp"
 #include "core/error.hpp"
 #include "io/trajectory/trajectory_file.hpp"
+#include "sim/bag/bag_writer.hpp"
 #include "sim/drive/simulation.hpp"
 #include "sim/output/scan_writer.hpp"
 #include "sim/scan/ray_batch.hpp"
@@ -181,6 +182,15 @@ class TraceBench {
                 report_.row(with_files);
             else
                 report_.detail(with_files);
+        }
+        for (const char* compression : {"none", "zstd"}) {
+            const bench::ScratchDirectory scratch;
+            BagOptions out;
+            out.directory = scratch.path() / "bag";
+            out.compression = compression;
+            BagWriter bag(out, {{"hdl_64e", "", run_, trajectory_, schedule_, nullptr, {}}});
+            report_.detail(row(std::string("HDL-64E, simulated, with noise, rosbag2, chunks: ") + compression,
+                               simulation(bag.sink(0))));
         }
         run_.hits = kUsualHits;
         run_.noise = false;

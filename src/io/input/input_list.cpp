@@ -24,7 +24,8 @@ constexpr int kMaxListDepth = 4;
 /// What a folder is searched for. Text files are left out unless their name says points: a .txt or .csv in a
 /// folder is as likely a trajectory or a readme.
 bool is_point_file(const fs::path& path) {
-    constexpr std::array<std::string_view, 7> kNames{".las", ".laz", ".ply", ".pcd", ".xyz", ".pts", ".asc"};
+    constexpr std::array<std::string_view, 8> kNames{".las", ".laz", ".ply", ".pcd",
+                                                     ".xyz", ".pts", ".asc", ".mcap"};
     return std::find(kNames.begin(), kNames.end(), lower_case(path.extension().string())) != kNames.end();
 }
 
@@ -134,7 +135,8 @@ class Expander {
     static std::string nothing_in(const fs::path& folder) {
         const std::string missing = io::missing_for_drive(folder);
         return folder.string() +
-               ": no point files in this folder (.las, .laz, .ply, .pcd, .xyz, .pts, .asc), and it is not a "
+               ": no point files in this folder (.las, .laz, .ply, .pcd, .xyz, .pts, .asc, .mcap), and it is "
+               "not a "
                "drive of KITTI or nuScenes" +
                (missing.empty() ? "" : ": " + missing) + " (docs/inputs.md)";
     }

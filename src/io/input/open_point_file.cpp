@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "core/text.hpp"
+#include "io/bag/bag_file.hpp"
 #include "io/drive/drive.hpp"
 #include "io/drive/sweep_file.hpp"
 #include "io/input/adjusted_file.hpp"
@@ -35,6 +36,8 @@ std::unique_ptr<PointFile> open_by_content(File file, const ReadOptions& options
         return open_ply(std::move(file), options);
     if (head.starts_with("# .PCD") || head.starts_with("VERSION ") || head.starts_with("FIELDS "))
         return open_pcd(std::move(file), options);
+    if (head.starts_with("\x89MCAP0\r\n")) return open_bag(std::move(file), options);
+    if (named({".mcap"})) throw InputError(name + ": byte 0: not an MCAP file; expected its magic");
     if (named({".las", ".laz"}))
         throw InputError(name + ": byte 0: not a LAS file; expected the signature LASF");
     if (named({".ply"}))
@@ -44,10 +47,11 @@ std::unique_ptr<PointFile> open_by_content(File file, const ReadOptions& options
     if (named({".bin"})) return open_kitti_scan(std::move(file), options);
     if (named({".xyz", ".txt", ".csv", ".pts", ".asc", ".xyzi"}))
         return open_text_points(std::move(file), options);
-    throw InputError(name +
-                     ": not a known point file; LAS, LAZ, PLY, PCD, .bin of KITTI and nuScenes, and text "
-                     "(.xyz, .txt, .csv, "
-                     ".pts, .asc) are read");
+    throw InputError(
+        name +
+        ": not a known point file; LAS, LAZ, PLY, PCD, .bin of KITTI and nuScenes, bags (.mcap), and text "
+        "(.xyz, .txt, .csv, "
+        ".pts, .asc) are read");
 }
 
 }  // namespace

@@ -48,6 +48,7 @@ ScenarioSensor read_sensor(Section& s, const std::filesystem::path& directory, s
     result.schedule.rate_hz = s.number("rate_hz", ranges::kScanRate_hz, 0.0);
     result.output.format = s.text("format", "kitti");
     result.output.frame = s.text("frame", "auto");
+    result.output.points = s.text("points", result.output.points);
     result.output.keep_all = s.flag("keep_misses", false);
     result.output.recorded = s.flag("recorded", false);
     result.output.accumulate = s.flag("accumulate", false);
@@ -70,6 +71,9 @@ Scenario Scenario::load(const std::filesystem::path& path) {
     schedule.to_s = root.number("to_s", ranges::kTime_s, schedule.to_s);
     scenario.classes = root.text("classes", "");
     if (scenario.classes.ends_with(".toml")) scenario.classes = (directory / scenario.classes).string();
+    scenario.smooth_s = root.number("smooth_s", kSmooth_s, scenario.smooth_s);
+    scenario.clock = root.text("clock", scenario.clock);
+    scenario.compression = root.text("compression", scenario.compression);
     std::set<std::string> names;
     const auto add = [&](Section& section, std::uint32_t vehicle, const std::string& folder) {
         ScenarioSensor sensor = read_sensor(section, directory, seed, scenario.sensors.size());

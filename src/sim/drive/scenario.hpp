@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/number_range.hpp"
 #include "sim/drive/simulation.hpp"
 #include "sim/output/scan_writer.hpp"
 #include "sim/scan/scanner.hpp"
@@ -28,6 +29,8 @@ struct Scenario {
     std::vector<ScenarioSensor> sensors;
     ScenarioThings things;  ///< what stands and moves besides the city
     std::string classes;    ///< class map by name or path; empty: the city's
+    double smooth_s = 0;    ///< knots of the splines that sensors move along; 0: straight between poses
+    std::string clock = "unknown", compression = "none";  ///< of a bag: BagOptions
 
     const std::filesystem::path& trajectory_of(const ScenarioSensor& sensor) const {
         return sensor.vehicle == kNoVehicle ? trajectory : things.vehicles[sensor.vehicle].trajectory;
@@ -36,6 +39,9 @@ struct Scenario {
     /// Throws ConfigError naming file and key.
     static Scenario load(const std::filesystem::path& path);
 };
+
+/// Between the knots of a smooth path.
+inline constexpr NumberRange kSmooth_s{0.005, 10, "s"};
 
 /// Mount from lever arm (metres) and yaw, pitch, roll (degrees); either may be empty. Throws UsageError
 /// naming `what` when the count is wrong.

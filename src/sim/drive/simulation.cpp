@@ -203,11 +203,14 @@ Group Simulation::prepare(std::size_t first, std::size_t count) {
         scan.index = index;
         scan.time_s = times_[index];
         scan.world_from_sensor = group.rays.back().world_from_sensor();
+        const ScanView view = group.rays.back().view();
+        scan.keys.assign(view.keys, view.keys + kPoseKeys + 1);
+        scan.keys_per_second = view.keys_per_second;
         if (!spare_.empty()) {
             scan.returns = std::move(spare_.back());
             spare_.pop_back();
         }
-        scan.returns_per_pulse = sim::returns_per_pulse(group.rays.back().view().model.beam);
+        scan.returns_per_pulse = sim::returns_per_pulse(view.model.beam);
         scan.returns.resize(std::size_t{firings.count} * scan.returns_per_pulse);
         const Sweep sweep{times_[index], sweep_seconds(run_.sensor)};
         const ScanReach reach{group.rays.back().path(), run_.sensor.max_range_m, vehicle_};

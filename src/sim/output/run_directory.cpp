@@ -27,9 +27,10 @@ constexpr const char *kManifest = "run.toml", *kKind = "citysplat run";
 constexpr std::array<std::string_view, 9> kParts{"velodyne/*.bin", "labels/*.label", "scans/*.las",
                                                  "scans/*.laz",    "scans/*.ply",    "scans/*.pcd",
                                                  "scans/*.xyz",    "boxes/*.csv",    "label_02/*.txt"};
-constexpr std::array<std::string_view, 10> kFiles{"calib.txt",   "poses.txt",      "times.txt", "cloud.las",
-                                                  "cloud.laz",   "cloud.ply",      "cloud.pcd", "cloud.xyz",
-                                                  "objects.csv", "label_calib.txt"};
+constexpr std::array<std::string_view, 13> kFiles{
+    "calib.txt",  "poses.txt",       "times.txt",    "cloud.las",   "cloud.laz",
+    "cloud.ply",  "cloud.pcd",       "cloud.xyz",    "objects.csv", "label_calib.txt",
+    "bag_0.mcap", "bag_0.mcap.part", "metadata.yaml"};
 
 /// "velodyne/*.bin" as "velodyne" and ".bin".
 std::pair<std::string_view, std::string_view> split(std::string_view part) {

@@ -1,9 +1,7 @@
 #include "sim/output/scan_format.hpp"
 
-#include "sim/output/scan_fields.hpp"
-#include "sim/scan/return_lanes.hpp"
+#include "sim/output/scan_format_of.hpp"
 
-#include <array>
 #include <charconv>
 #include <span>
 
@@ -14,102 +12,6 @@ namespace {
 using io::CloudSummary;
 using io::Field;
 using io::put;
-
-/// Brings points of the world into the frame of a file.
-class Frame {
-  public:
-    Frame(const CloudLayout& layout, const Scan& scan)
-        : sensor_frame_(layout.sensor_frame),
-          translation_(scan.world_from_sensor.translation),
-          sensor_from_world_(conjugate(scan.world_from_sensor.rotation)) {}
-
-    Vec3d from_world(Vec3d p) const {
-        return sensor_frame_ ? rotate(sensor_from_world_, p - translation_) : p;
-    }
-
-  private:
-    bool sensor_frame_;
-    Vec3d translation_;
-    Quaternion sensor_from_world_;
-};
-
-/// What the records of a format need to know about the points.
-enum class Needs {
-    attributes,  ///< not where they are
-    positions,   ///< that, but nothing else that must be computed
-    all          ///< angles too, and their number and bounds for a header
-};
-
-/// A format from what its records are: their largest size, and put(), which appends one and returns the
-/// position as a reader will see it.
-template <class Record>
-class FormatOf final : public ScanFormat {
-  public:
-    std::string_view extension() const override { return Record::kExtension; }
-    std::string header(const CloudLayout& layout, const CloudSummary& summary) const override {
-        return Record::header(layout, summary);
-    }
-    std::size_t most_record_bytes() const override { return Record::kMostBytes; }
-    void append(const ScanPiece& piece, const CloudLayout& layout, std::byte*& at,
-                CloudSummary& summary) const override {
-        const Scan& scan = piece.scan;
-        const Frame frame(layout, scan);
-        std::array<std::uint32_t, kBlock> rays;
-        std::array<float, kBlock> incidence_deg{};
-        std::byte* out = at;  // a pointer that nothing else can change stays in a register
-        for (std::size_t next = piece.begin; next < piece.end;) {
-            const std::size_t count = choose(piece, layout.keep_all, next, rays);
-            if constexpr (Record::kNeeds == Needs::all) {
-                for (std::size_t i = 0; i < count; ++i) incidence_deg[i] = scan.returns[rays[i]].cosine;
-                lanes_.incidences({incidence_deg.data(), count});
-            } else {
-                summary.points += count;
-            }
-            for (std::size_t i = 0; i < count; ++i) {
-                const Return& r = scan.returns[rays[i]];
-                ReturnPoint point{scan, rays[i], r, {0, 0, 0}, 0};
-                if (layout.several) count_returns(layout.keep_all, point);
-                if constexpr (Record::kNeeds != Needs::attributes)
-                    point.position = frame.from_world(r.position);
-                if (r.status != RayStatus::none) point.incidence_deg = incidence_deg[i];
-                const Vec3d written = Record::put(out, point, layout);
-                if constexpr (Record::kNeeds == Needs::all) summary.add(written);
-            }
-        }
-        at = out;
-    }
-
-  private:
-    static constexpr std::size_t kBlock = 128;
-
-    /// The next rays that are written, from `next` on.
-    static std::size_t choose(const ScanPiece& piece, bool all, std::size_t& next,
-                              std::array<std::uint32_t, kBlock>& rays) {
-        std::size_t count = 0;
-        for (; next < piece.end && count < kBlock; ++next) {
-            rays[count] = static_cast<std::uint32_t>(next);
-            count += is_written(piece.scan, next, all);
-        }
-        return count;
-    }
-    /// A pulse without any return is written once.
-    static bool is_written(const Scan& scan, std::size_t at, bool all) {
-        const RayStatus status = scan.returns[at].status;
-        return status == RayStatus::hit || (all && (at < scan.pulses() || status != RayStatus::none));
-    }
-    /// `point.ray` is the place of a return among all of the scan; becomes that of its pulse.
-    static void count_returns(bool all, ReturnPoint& point) {
-        const Scan& scan = point.scan;
-        const std::size_t pulses = scan.pulses(), at = point.ray,
-                          other = at < pulses ? at + pulses : at - pulses;
-        point.ray = static_cast<std::uint32_t>(at % pulses);
-        if (!is_written(scan, other, all)) return;
-        point.number_of_returns = 2;
-        point.return_number = scan.returns[other].range_m < point.r.range_m ? 2 : 1;
-    }
-
-    const ReturnLanes lanes_ = return_lanes();
-};
 
 /// What LAS has no places for.
 std::vector<Field> fields_of(const CloudLayout& layout) {
@@ -172,11 +74,13 @@ struct TableRecord {
     }
 };
 
+constexpr std::string_view kFrames[]{"world", "sensor", "firing"};
+
 struct PlyRecord : TableRecord {
     static constexpr std::string_view kExtension = ".ply";
     static std::string header(const CloudLayout& layout, const CloudSummary& summary) {
         const std::string comment =
-            std::string("citysplat scan, ") + (layout.sensor_frame ? "sensor" : "world") + " frame";
+            "citysplat scan, " + std::string(kFrames[static_cast<std::size_t>(layout.frame)]) + " frame";
         return io::ply_header(fields(layout), summary.points, std::span(&comment, 1));
     }
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "io/write/cloud_header.hpp"
+#include "io/write/field.hpp"
 #include "sim/scan/scan.hpp"
 
 #include <cstddef>
@@ -8,17 +9,26 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace citysplat::sim {
 
+/// Whose coordinates a file has.
+enum class CloudFrame {
+    world,
+    sensor,  ///< where the sensor was when the scan began: motion is compensated
+    firing   ///< where it was when the pulse was fired: as a sensor itself reports it
+};
+
 /// What the points of a cloud file have in common.
 struct CloudLayout {
-    bool sensor_frame = false;  ///< coordinates in the sensor's frame when the scan began, else world
-    bool keep_all = false;      ///< rays without return too, with their status
-    bool recorded = false;      ///< kRecordedFields too, in all formats but KITTI
-    bool several = false;       ///< pulses have several returns: kNumberFields too, in all formats but KITTI
-    Vec3d offset_m{0, 0, 0};    ///< LAS: added to stored coordinates
-    std::string crs;            ///< WKT, where the format can say it
+    CloudFrame frame = CloudFrame::world;
+    bool by_pulse = false;    ///< the second return of a pulse follows the first one
+    bool keep_all = false;    ///< rays without return too, with their status
+    bool recorded = false;    ///< kRecordedFields too, in all formats but KITTI
+    bool several = false;     ///< pulses have several returns: kNumberFields too, in all formats but KITTI
+    Vec3d offset_m{0, 0, 0};  ///< LAS: added to stored coordinates
+    std::string crs;          ///< WKT, where the format can say it
 };
 
 /// Some of the returns of a scan.
@@ -45,5 +55,11 @@ class ScanFormat {
 /// las, ply, pcd, kitti (velodyne/*.bin), kitti labels (labels/*.label, parallel to it) or xyz; nullptr for
 /// any other name.
 std::unique_ptr<ScanFormat> make_scan_format(std::string_view name);
+
+/// Points of a bag: velodyne, ouster, ouster-u8, autoware, livox or full; nullptr for any other name. Their
+/// header is empty: it is that of the message.
+std::unique_ptr<ScanFormat> make_bag_format(std::string_view name);
+/// The fields of these points, one behind the other; none for livox, which has a message of its own.
+std::vector<io::Field> bag_fields(std::string_view name, const CloudLayout& layout);
 
 }  // namespace citysplat::sim

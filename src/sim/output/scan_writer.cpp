@@ -58,6 +58,15 @@ RunManifest manifest_of(const ScanWriterOptions& options) {
     return manifest;
 }
 
+CloudFrame frame_named(const ScanWriterOptions& options) {
+    if (options.frame == "world") return CloudFrame::world;
+    if (options.frame == "sensor") return CloudFrame::sensor;
+    if (options.frame == "firing") return CloudFrame::firing;
+    if (options.frame != "auto")
+        throw UsageError("frame \"" + options.frame + "\" is not one of auto, world, sensor, firing");
+    return options.format == "kitti" || options.format == "pcd" ? CloudFrame::sensor : CloudFrame::world;
+}
+
 /// One writes as fast as several cores trace.
 unsigned writer_threads() {
     return static_cast<unsigned>(std::clamp(tbb::this_task_arena::max_concurrency() / 8, 1, 4));
@@ -73,10 +82,8 @@ ScanWriter::ScanWriter(const ScanWriterOptions& options)
     layout_.recorded = options.recorded;
     layout_.several = options.several;
     layout_.crs = options.crs;
-    layout_.sensor_frame =
-        options.frame == "sensor" ||
-        (options.frame == "auto" && (options.format == "kitti" || options.format == "pcd"));
-    if (layout_.sensor_frame) layout_.crs.clear();
+    layout_.frame = frame_named(options);
+    if (layout_.frame != CloudFrame::world) layout_.crs.clear();
     const bool kitti = options.format == "kitti";
     if (options.scans) {
         parts_.push_back({format_named(options.format),
@@ -129,7 +136,7 @@ void ScanWriter::write_files(const Scan& scan) {
         io::CloudSummary summary{};
     };
     CloudLayout layout = layout_;
-    if (!layout.sensor_frame) layout.offset_m = whole_metres(scan.world_from_sensor.translation);
+    if (layout.frame == CloudFrame::world) layout.offset_m = whole_metres(scan.world_from_sensor.translation);
     std::vector<std::size_t> header_bytes;
     std::size_t room = 0;
     for (const Part& part : parts_) {

@@ -18,13 +18,15 @@ namespace citysplat::sim {
 
 struct ScanWriterOptions {
     std::filesystem::path directory;
-    std::string format = "kitti";  ///< las, laz (with LASlib), ply, pcd, kitti or xyz
-    std::string frame = "auto";    ///< world, sensor; auto: sensor for kitti and pcd, world for the others
-    bool keep_all = false;         ///< rays without return too
-    bool recorded = false;         ///< how surfaces were recorded, too: kRecordedFields
-    bool several = false;          ///< the sensor reports several returns of a pulse
-    bool scans = true;             ///< one file per scan
-    bool accumulate = false;       ///< all returns in one file, world frame
+    std::string format = "kitti";  ///< las, laz (with LASlib), ply, pcd, kitti or xyz; rosbag2
+    /// world, sensor, firing (CloudFrame); auto: sensor for kitti and pcd, world for the others.
+    std::string frame = "auto";
+    std::string points = "velodyne";  ///< of a bag: make_bag_format(); rosbag2 is written by a BagWriter
+    bool keep_all = false;            ///< rays without return too
+    bool recorded = false;            ///< how surfaces were recorded, too: kRecordedFields
+    bool several = false;             ///< the sensor reports several returns of a pulse
+    bool scans = true;                ///< one file per scan
+    bool accumulate = false;          ///< all returns in one file, world frame
     std::string crs;
     /// Also write which objects there are, and where each scan saw them. Must outlive the writer.
     const ObjectBoxes* boxes = nullptr;

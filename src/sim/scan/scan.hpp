@@ -2,6 +2,7 @@
 
 #include "model/trajectory.hpp"
 #include "sim/scan/return_hd.hpp"
+#include "trace/motion_hd.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -13,6 +14,9 @@ struct Scan {
     std::uint64_t index = 0;
     double time_s = 0;       ///< when it began
     Pose world_from_sensor;  ///< at that time
+    /// Poses of the sensor during the sweep, as its rays had them (ScanView); empty: it stood still.
+    std::vector<trace::PoseKey> keys;
+    float keys_per_second = 0;
     /// One for each pulse, in firing order; then, of a sensor that reports two, the second ones of all
     /// pulses.
     std::vector<Return> returns;

@@ -30,12 +30,16 @@ struct ScanView {
 };
 static_assert(sizeof(ScanView) == 272);
 
-CITYSPLAT_HD inline PoseKey pose_at(const ScanView& scan, float time_s) {
-    const float place = time_s * scan.keys_per_second;
+/// Of kPoseKeys + 1 keys.
+CITYSPLAT_HD inline PoseKey pose_at(const PoseKey* keys, float keys_per_second, float time_s) {
+    const float place = time_s * keys_per_second;
     auto k = static_cast<std::uint32_t>(place);
     if (k >= kPoseKeys) k = kPoseKeys - 1;
     const double s = static_cast<double>(place - static_cast<float>(k));
-    return trace::pose_between(scan.keys[k], scan.keys[k + 1], s);
+    return trace::pose_between(keys[k], keys[k + 1], s);
+}
+CITYSPLAT_HD inline PoseKey pose_at(const ScanView& scan, float time_s) {
+    return pose_at(scan.keys, scan.keys_per_second, time_s);
 }
 
 /// `at` is the pose when the pulse is fired.

@@ -1,6 +1,7 @@
 #include "citysplat/context.hpp"
 #include "citysplat/input_flags.hpp"
 #include "citysplat/number_flags.hpp"
+#include "citysplat/simulating/bagged_sensors.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
@@ -8,6 +9,7 @@
 #include "cuda/find_gpu.hpp"
 #include "io/trajectory/trajectory_file.hpp"
 #include "objects/stored/stored_folders.hpp"
+#include "sim/bag/bag_writer.hpp"
 #include "sim/clearance/clearance.hpp"
 #include "sim/drive/prepared_traffic.hpp"
 #include "sim/drive/scenario.hpp"
@@ -39,7 +41,8 @@ struct SimulateFlags {
     bool allow_missing = false, no_scans = false, overwrite = false, intensity_noise = false,
          likely_drops = false;
     bool clearance = false;
-    std::string snapshots;
+    double smooth_s = 0;
+    std::string snapshots, clock = "unknown", compression = "none";
     TrajectoryFlags how;
     /// About the one sensor of a run without --scenario, each with the key that says it in a scenario.
     std::vector<std::pair<const CLI::Option*, std::string>> of_one_sensor;
@@ -78,6 +81,9 @@ sim::Scenario scenario_from(const SimulateFlags& flags) {
     const Pose offset = sim::mount_from(flags.offset_m, {}, "--offset");
     sensor.run.body_from_sensor.translation = sensor.run.body_from_sensor.translation + offset.translation;
     sensor.output.scans = !flags.no_scans;
+    scenario.smooth_s = flags.smooth_s;
+    scenario.clock = flags.clock;
+    scenario.compression = flags.compression;
     scenario.sensors.push_back(std::move(sensor));
     return scenario;
 }
@@ -193,7 +199,8 @@ void run(Context& context, const SimulateFlags& flags) {
         if (s.folder.empty()) s.folder = flags.city;
     }
     const std::unique_ptr<TileSource> city = open_city(flags, scenario);
-    const auto ways = read_ways(flags, scenario);
+    auto ways = read_ways(flags, scenario);
+    const auto splines = smooth_ways(context, scenario.smooth_s, ways);
     double max_range_m = 0;
     for (const sim::ScenarioSensor& sensor : scenario.sensors)
         max_range_m = std::max(max_range_m, sensor.run.sensor.max_range_m);
@@ -225,7 +232,7 @@ void run(Context& context, const SimulateFlags& flags) {
     for (sim::ScenarioSensor& sensor : scenario.sensors) {
         const bool own_directory = scenario.sensors.size() > 1 || sensor.vehicle != sim::kNoVehicle;
         sensor.output.directory = flags.out;
-        if (own_directory) sensor.output.directory /= sensor.name;
+        if (own_directory && !goes_into_bag(sensor)) sensor.output.directory /= sensor.name;
         sensor.output.crs = city->crs();
         sensor.output.overwrite = flags.overwrite;
         sensor.output.several = sensor.run.sensor.beam.returns == sim::ReturnMode::dual;
@@ -235,6 +242,15 @@ void run(Context& context, const SimulateFlags& flags) {
         sim::RunDirectory::check(sensor.output.directory, flags.overwrite);
         sim::learned_pass(sensor.run);  // a model that does not fit is refused before anything is written
     }
+    std::vector<sim::BagSensor> bagged = bag_sensors(scenario, ways, splines);
+    std::size_t next_bagged = 0;
+    std::optional<sim::BagWriter> bag;
+    if (!bagged.empty()) {
+        bag.emplace(
+            sim::BagOptions{flags.out, city->crs(), scenario.clock, scenario.compression, flags.overwrite},
+            std::move(bagged));
+        for (const std::string& note : bag->notes()) context.say(note);
+    }
     const Stopwatch watch;
     Hasher digest;
     std::vector<std::string> warnings;
@@ -242,12 +258,14 @@ void run(Context& context, const SimulateFlags& flags) {
     sim::SimulationReport total;
     for (sim::ScenarioSensor& sensor : scenario.sensors) {
         options.schedule = sensor.schedule;
-        sim::ScanWriter writer(sensor.output);
+        std::optional<sim::ScanWriter> files;
+        if (!goes_into_bag(sensor)) files.emplace(sensor.output);
+        sim::ScanSink& sink = files ? *files : bag->sink(next_bagged++);
         const sim::SimulationReport report =
             sim::simulate({*city, *backend.tracer, sensor.run, ways.at(scenario.trajectory_of(sensor)),
                            options, boxes ? &traffic.traffic : nullptr, sensor.vehicle, traffic.frames},
-                          writer, context.cancel(), context.progress());
-        const std::string name = sensor.name.empty() ? sensor.run.sensor.id : sensor.name;
+                          sink, context.cancel(), context.progress());
+        const std::string name = name_of(sensor);
         say_report(context, name, report);
         for (const std::string& warning : sim::warnings_of(report, sensor.run.sensor)) {
             warnings.push_back(name + ": " + warning);
@@ -260,6 +278,7 @@ void run(Context& context, const SimulateFlags& flags) {
         total.cache.tiles_loaded += report.cache.tiles_loaded;
         total.cache.peak_bytes = std::max(total.cache.peak_bytes, report.cache.peak_bytes);
     }
+    if (bag) bag->finish();
     nlohmann::json result = parts.size() == 1 ? parts[0] : nlohmann::json::object();
     const double seconds = watch.seconds();
     result.update(
@@ -285,13 +304,37 @@ void run(Context& context, const SimulateFlags& flags) {
 
 void add_output_flags(CLI::App& verb, SimulateFlags& f) {
     auto& output = f.one.output;
-    verb.add_option("--format", output.format, "las, laz (with LASlib), ply, pcd, kitti or xyz")
-        ->check(CLI::IsMember({"las", "laz", "ply", "pcd", "kitti", "xyz"}))
+    verb.add_option("--format", output.format,
+                    "las, laz (with LASlib), ply, pcd, kitti, xyz; rosbag2: one bag (MCAP) of all sensors")
+        ->check(CLI::IsMember({"las", "laz", "ply", "pcd", "kitti", "xyz", "rosbag2"}))
+        ->capture_default_str();
+    verb.add_option("--frame", output.frame,
+                    "coordinates: world, sensor (at the beginning of the scan), firing (of the sensor at the "
+                    "time of each "
+                    "pulse: not compensated for motion), auto: sensor for kitti and pcd")
+        ->check(CLI::IsMember({"auto", "world", "sensor", "firing"}))
         ->capture_default_str();
     verb.add_option(
-            "--frame", output.frame,
-            "coordinates: world, sensor (at the beginning of the scan), auto: sensor for kitti and pcd")
-        ->check(CLI::IsMember({"auto", "world", "sensor"}))
+            "--points", output.points,
+            "rosbag2: fields of the points: velodyne, ouster, ouster-u8, autoware, livox (CustomMsg), full; "
+            "docs/ros.md says who reads which")
+        ->check(CLI::IsMember({"velodyne", "ouster", "ouster-u8", "autoware", "livox", "full"}))
+        ->capture_default_str();
+    verb.add_option("--clock", f.clock,
+                    "rosbag2: what the times of the trajectory are: unix, gps, gps-adjusted, gps-week:N; "
+                    "unknown: the "
+                    "bag begins at 0 s")
+        ->capture_default_str();
+    verb.add_option("--smooth", f.smooth_s,
+                    "the vehicle moves along a twice differentiable spline with a knot every so many seconds "
+                    "(0.1 without "
+                    "a number); rosbag2 then has an IMU on the same path")
+        ->expected(0, 1)
+        ->default_str("0.1")
+        ->check(in_range(sim::kSmooth_s))
+        ->type_name("S");
+    verb.add_option("--compression", f.compression, "rosbag2: none, or zstd")
+        ->check(CLI::IsMember({"none", "zstd"}))
         ->capture_default_str();
     verb.add_flag("--keep-misses", output.keep_all, "write rays without return too, with their status");
     verb.add_flag(
@@ -376,6 +419,10 @@ constexpr std::pair<const char*, const char*> kScenarioKeys[]{
     {"--seed", "seed"},
     {"--format", "format of a [[sensor]]"},
     {"--frame", "frame of a [[sensor]]"},
+    {"--points", "points of a [[sensor]]"},
+    {"--clock", "clock"},
+    {"--smooth", "smooth_s"},
+    {"--compression", "compression"},
     {"--keep-misses", "keep_misses of a [[sensor]]"},
     {"--recorded", "recorded of a [[sensor]]"},
     {"--accumulate", "accumulate of a [[sensor]]"},
