@@ -24,7 +24,8 @@ const heapMB = () => page.evaluate(() => { globalThis.gc?.(); return performance
 await test('the first picture needs few requests', async () => {
   await page.goto(server.url);
   await page.waitForFunction(() => globalThis.citysplat?.state.discs > 0, null, { polling: 'raf' });
-  const first = requested.filter((url) => !url.startsWith('data:')).length;
+  // How often the page asks how far the levels are depends on how busy the machine is.
+  const first = requested.filter((url) => !url.startsWith('data:') && !url.includes('/api/progress')).length;
   await settle(page);
   const { tiles, splats } = await page.evaluate(() => ({ tiles: citysplat.city.tiles.length, splats: citysplat.city.splats }));
   console.log(`       ${tiles} tiles, ${splats} splats: ${first} requests until the first picture, ${requested.length} until it is whole`);
