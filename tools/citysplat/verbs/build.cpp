@@ -5,10 +5,12 @@
 #include "citysplat/generations/gate_flags.hpp"
 #include "citysplat/thickness_report.hpp"
 #include "citysplat/verbs.hpp"
+#include "citysplat/viewing/kept_levels.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "splat/splat_processor.hpp"
 #include "tiling/build/builder.hpp"
+#include "tiling/store/city_reader.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -16,6 +18,7 @@
 #include <array>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -29,7 +32,8 @@ struct BuildWish {
     BuildFlags flags;
     GateFlags gates;
     std::string shard;
-    bool dry_run = false, explain = false, keep_going = false;
+    bool dry_run = false, explain = false, keep_going = false, lod = false;
+    LevelFlags levels;
 };
 
 json to_json(const tiling::BuildReport& r, bool explain) {
@@ -172,7 +176,23 @@ void run_shard(Context& context, const BuildWish& wish, const splat::Recipe& rec
     do_work(context, wish.flags.city(), work);
 }
 
+/// The levels of detail of the latest generation, for `view`.
+json keep_levels(Context& context, const BuildWish& wish) {
+    std::optional<splat::LevelStore> store = wish.levels.store();
+    if (!store) throw UsageError("--lod needs a directory for levels: --levels DIR");
+    const tiling::CityReader city(wish.flags.city());
+    view::CityFacts facts;
+    facts.digest = city.generation().digest.hex();
+    const MadeLevels made = make_levels({city, facts}, {.store = &*store}, context);
+    return {{"levels_key", made.key},
+            {"columns_read", made.columns_read},
+            {"missing", made.missing},
+            {"kept_bytes", made.kept_bytes}};
+}
+
 void run(Context& context, const BuildWish& wish) {
+    if (wish.lod && (wish.dry_run || !wish.shard.empty()))
+        throw UsageError("--lod makes levels of what is published; view --make-levels makes them afterwards");
     keep_memory_between_tiles(context.memory_bytes());
     const BuildFlags& flags = wish.flags;
     const splat::Recipe recipe = flags.recipe();
@@ -207,6 +227,8 @@ void run(Context& context, const BuildWish& wish) {
     if (thickness && measured) context.say("between passes: " + thickness_text(*thickness));
     for (const auto& gate : report.gates) context.say(gate.text);
     if (report.held_back) result["held_back"] = *report.held_back;
+    if (wish.lod && report.failures.empty() && !report.held_back)
+        result["levels"] = keep_levels(context, wish);
     context.result(result, to_text(report, wish.dry_run));
     if (!report.failures.empty()) {
         for (const auto& failure : report.failures)
@@ -231,6 +253,9 @@ void add_build(CLI::App& app, Context& context) {
     verb.add_flag("--dry-run", wish->dry_run, "say what would be done and what it needs");
     verb.add_flag("--explain", wish->explain, "say for each built tile why");
     verb.add_flag("--keep-going", wish->keep_going, "finish the other tiles when one fails");
+    verb.add_flag("--lod", wish->lod,
+                  "also make the levels of detail that view shows, so that its first picture reads no splat");
+    wish->levels.add_to(verb);
     verb.add_option(
             "--shard", wish->shard,
             "one of N processes that share the work (K/N, or auto for the index of an array of jobs): "

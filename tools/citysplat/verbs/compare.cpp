@@ -8,6 +8,7 @@
 #include "citysplat/ray_report.hpp"
 #include "citysplat/truth_metrics.hpp"
 #include "citysplat/verbs.hpp"
+#include "compare/distance_file.hpp"
 #include "compare/range_image.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
@@ -42,7 +43,7 @@ namespace {
 
 struct CompareFlags {
     std::vector<std::string> simulated, reference;
-    std::string truth, city, classes, resident = "2G";
+    std::string truth, city, classes, distances, resident = "2G";
     std::uint64_t coverage_rays = 1000000;
 
     std::vector<std::string> rays;
@@ -294,6 +295,7 @@ double add_frames(sim::ReadyFrames& frames, const RecordedScan& scan, sim::ScanP
 /// Real scans ray by ray.
 void run_rays(Context& context, const CompareFlags& f) {
     if (f.city.empty()) throw UsageError("compare --rays needs --city");
+    if (!f.distances.empty()) throw UsageError("--distances are those of simulated clouds from --reference");
     if (!f.simulated.empty() || !f.reference.empty() || !f.truth.empty())
         throw UsageError(
             "compare --rays casts real rays at --city; leave out simulated clouds, --reference and --truth");
@@ -385,6 +387,8 @@ void run(Context& context, const CompareFlags& f) {
     if (f.simulated.empty() && f.city.empty())
         throw UsageError("compare needs simulated clouds, or --city with --truth");
     if (f.reference.empty() && f.truth.empty()) throw UsageError("compare needs --reference or --truth");
+    if (!f.distances.empty() && (f.simulated.empty() || f.reference.empty()))
+        throw UsageError("--distances are those of simulated clouds from --reference");
     std::optional<tiling::CityReader> city;
     if (!f.city.empty()) city.emplace(f.city, f.generation.number(f.city));
     const ClassMap classes = class_names(f);
@@ -393,10 +397,16 @@ void run(Context& context, const CompareFlags& f) {
     if (!f.truth.empty()) truth.emplace(synth::Truth::load(f.truth));
     const auto simulated = f.simulated.empty() ? std::vector<InputSource>{} : expand_inputs(f.simulated);
     const Stopwatch watch;
-    if (!simulated.empty() && !f.reference.empty())
-        report.distances("c2c",
-                         compare::cloud_to_cloud(openers_of(simulated), reference_clouds(f), scratch_root(),
-                                                 context.cancel(), context.progress()));
+    std::optional<compare::DistanceFile> file;
+    if (!f.distances.empty()) file.emplace(f.distances);
+    if (!simulated.empty() && !f.reference.empty()) {
+        const auto ours = openers_of(simulated), theirs = reference_clouds(f);
+        compare::TakeDistances take;
+        if (file) take = [&](std::span<const compare::PointDistance> points) { file->write(points); };
+        report.distances("c2c", compare::cloud_to_cloud({ours, theirs}, scratch_root(), context.cancel(),
+                                                        context.progress(), take));
+        if (file) file->commit();
+    }
     if (truth) {
         if (!simulated.empty()) {
             const auto distances = distance_to_truth(simulated, *truth, context.cancel(), context.progress());
@@ -470,6 +480,10 @@ void add_compare(CLI::App& app, Context& context) {
                     "simulated clouds: files, folders of `simulate`, patterns, @lists");
     verb.add_option("--reference", f.reference,
                     "the original clouds, in the same ways, or the city itself: the points it was made from");
+    verb.add_option("--distances", f.distances,
+                    "with --reference: write every simulated point and its distance, as PLY; view "
+                    "--distances shows them")
+        ->type_name("FILE");
     verb.add_option("--truth", f.truth,
                     "a synthetic drive or its truth.json: distance to true surfaces, ghosts");
     verb.add_option("--city", f.city,
