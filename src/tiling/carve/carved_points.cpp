@@ -35,12 +35,13 @@ Region CarvedPoints::read_some(const LatticeBox& core, std::int64_t halo_steps, 
     return region;
 }
 
-std::unique_ptr<PointFile> open_removed_cloud(const std::filesystem::path& city) {
+std::unique_ptr<PointFile> open_removed_cloud(const std::filesystem::path& city,
+                                              std::optional<std::int64_t> generation) {
     const auto removed = [](const CityPoints& points, const LatticeBox& square) {
         const CancelToken never;
         return CarvedPoints(points, never).removed(square);
     };
-    return open_city_cloud(city, {removed, kCellsPerSide});
+    return open_city_cloud(city, {removed, kCellsPerSide}, generation);
 }
 
 }  // namespace citysplat::tiling

@@ -202,9 +202,7 @@ void FreeSpace::walk(const Walk& ray, std::uint32_t look) {
     }
 }
 
-std::vector<bool> FreeSpace::find_dynamic() {
-    sort_unique(passes_, cancel_);
-    const std::vector<Candidate> candidates = find_candidates();
+std::vector<std::uint64_t> FreeSpace::hits_around(const std::vector<Candidate>& candidates) const {
     std::vector<bool> wanted(voxels_.size());
     for (const Candidate& c : candidates)
         for (const std::uint32_t n : c.around) wanted[n] = true;
@@ -213,14 +211,46 @@ std::vector<bool> FreeSpace::find_dynamic() {
         if (const TilePoint& p = region_.points[i]; wanted[voxel_of_[i]] && p.slot != TilePoint::kNoSlot)
             hits.push_back(pair_of(voxel_of_[i], look_of(p.slot)));
     sort_unique(hits, cancel_);
+    return hits;
+}
 
+void FreeSpace::hit_looks(const Candidate& candidate, const std::vector<std::uint64_t>& hits,
+                          std::vector<std::uint64_t>& looks) const {
+    looks.clear();
+    for (const std::uint32_t n : candidate.around)
+        for (const std::uint64_t pair : of_voxel(hits, n)) looks.push_back(pair_of(0, pair & UINT32_MAX));
+    sort_unique(looks, cancel_);
+}
+
+std::vector<FreeSpace::Looks> FreeSpace::count_looks() {
+    sort_unique(passes_, cancel_);
+    const std::vector<Candidate> candidates = find_candidates(1);
+    const std::vector<std::uint64_t> hits = hits_around(candidates);
+    std::vector<Looks> per_voxel(voxels_.size());
+    std::vector<std::uint64_t> hit;
+    for (const Candidate& c : candidates) {
+        cancel_.check();
+        hit_looks(c, hits, hit);
+        Looks& looks = per_voxel[c.voxel];
+        looks.passed = static_cast<std::uint32_t>(c.free.size());
+        looks.hit = static_cast<std::uint32_t>(hit.size());
+        for (const std::uint64_t look : c.free)
+            looks.free += !std::binary_search(hit.begin(), hit.end(), look);
+    }
+    std::vector<Looks> looks(voxel_of_.size());
+    for (std::size_t i = 0; i < looks.size(); ++i) looks[i] = per_voxel[voxel_of_[i]];
+    return looks;
+}
+
+std::vector<bool> FreeSpace::find_dynamic() {
+    sort_unique(passes_, cancel_);
+    const std::vector<Candidate> candidates = find_candidates(kFewestLooks);
+    const std::vector<std::uint64_t> hits = hits_around(candidates);
     std::vector<Verdict> verdicts(voxels_.size());
     std::vector<std::uint64_t> hit;
     for (const Candidate& c : candidates) {
-        hit.clear();
-        for (const std::uint32_t n : c.around)
-            for (const std::uint64_t pair : of_voxel(hits, n)) hit.push_back(pair_of(0, pair & UINT32_MAX));
-        sort_unique(hit, cancel_);
+        cancel_.check();
+        hit_looks(c, hits, hit);
         verdicts[c.voxel] = judge(c.free, hit);
     }
     std::vector<bool> dynamic(voxel_of_.size());
@@ -231,13 +261,13 @@ std::vector<bool> FreeSpace::find_dynamic() {
     return dynamic;
 }
 
-std::vector<FreeSpace::Candidate> FreeSpace::find_candidates() const {
+std::vector<FreeSpace::Candidate> FreeSpace::find_candidates(std::size_t fewest_looks) const {
     std::vector<Candidate> candidates;
     for (std::size_t i = 0; i < passes_.size();) {
         Candidate c{.voxel = voxel_in(passes_[i]), .free = {}, .around = {}};
         for (; i < passes_.size() && voxel_in(passes_[i]) == c.voxel; ++i)
             c.free.push_back(passes_[i] & UINT32_MAX);
-        if (c.free.size() >= kFewestLooks) candidates.push_back(std::move(c));
+        if (c.free.size() >= fewest_looks) candidates.push_back(std::move(c));
     }
     auto next = candidates.begin();
     voxels_.for_each([&](PackedVoxel at, std::uint32_t number) {
