@@ -2,7 +2,7 @@
 include(CMakePackageConfigHelpers)
 # The library behind the public headers, and what it is made of.
 set(libraries citysplat_api citysplat_core citysplat_model citysplat_io citysplat_adjust citysplat_tiling citysplat_splat citysplat_trace
-    citysplat_sim)
+    citysplat_objects citysplat_sim)
 install(TARGETS citysplat RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 set(manual ${PROJECT_BINARY_DIR}/tools/citysplat/manual)
 install(DIRECTORY ${manual}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program FILES_MATCHING PATTERN *.1)
@@ -24,7 +24,7 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/citysplat-config.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/citysplat-config-version.cmake
               cmake/FindxxHash.cmake DESTINATION ${package_dir})
 
-# cpack -G DEB: citysplat (the program) and libcitysplat-dev (libraries, headers, CMake package); cpack -G TGZ: the same
+# cpack -G DEB: citysplat (the program), libcitysplat-dev (libraries, headers, CMake package) and python3-citysplat; cpack -G TGZ: the same
 # as archives. The packages that they depend on are found in what was linked.
 set(CPACK_PACKAGE_NAME citysplat)
 set(CPACK_PACKAGE_VENDOR citysplat)
@@ -34,6 +34,9 @@ set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_COMPONENTS_ALL program development)
+if(TARGET citysplat_python)
+  list(APPEND CPACK_COMPONENTS_ALL python)
+endif()
 set(CPACK_COMPONENTS_GROUPING ONE_PER_GROUP)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_ARCHIVE_COMPONENT_INSTALL ON)
@@ -49,4 +52,8 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
 libproj-dev, libpng-dev, libexpat1-dev, libmicrohttpd-dev, nlohmann-json3-dev, libtomlplusplus-dev")
 # Coordinate systems are looked up in the database of PROJ when the program runs.
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS "proj-data")
+# The module is for one version of the interpreter.
+set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-citysplat)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "${CITYSPLAT_PYTHON_DEPENDS}")
 include(CPack)

@@ -1,5 +1,6 @@
 #include "run_program.hpp"
 
+#include "stopped_program.hpp"
 #include "temp_dir.hpp"
 
 #include <chrono>
@@ -26,7 +27,8 @@ std::string slurp(const std::filesystem::path& path) {
 
 struct Signal {
     int number = 0;
-    std::filesystem::path once_exists;
+    std::filesystem::path once_exists;  ///< empty: `after` says when
+    std::chrono::milliseconds after{0};
 };
 
 /// Waits until the file is there, so that the program is surely at work, or the program has ended without it.
@@ -40,7 +42,11 @@ void wait_for(const std::filesystem::path& file, pid_t child) {
     }
 }
 
-Outcome run(const std::vector<std::string>& command, const Signal& signal) {
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+Answer run(const std::vector<std::string>& command, const Signal& signal) {
     const TempDir dir;
     const std::string out = dir / "out", err = dir / "err";
     std::vector<char*> argv;
@@ -60,15 +66,21 @@ Outcome run(const std::vector<std::string>& command, const Signal& signal) {
         ::execvp(argv[0], argv.data());
         ::_exit(127);
     }
+    auto begin = std::chrono::steady_clock::now();
     if (signal.number) {
-        wait_for(signal.once_exists, child);
+        if (signal.once_exists.empty())
+            std::this_thread::sleep_for(signal.after);
+        else
+            wait_for(signal.once_exists, child);
+        begin = std::chrono::steady_clock::now();
         ::kill(child, signal.number);
     }
     int status = 0;
     struct rusage usage {};
     if (::wait4(child, &status, 0, &usage) != child) throw std::runtime_error("wait4 failed");
+    const double seconds = seconds_since(begin);
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    return {code, slurp(out), slurp(err), static_cast<std::uint64_t>(usage.ru_maxrss) * 1024};
+    return {{code, slurp(out), slurp(err), static_cast<std::uint64_t>(usage.ru_maxrss) * 1024}, seconds};
 }
 
 std::vector<std::string> with_program(std::vector<std::string> arguments) {
@@ -78,15 +90,21 @@ std::vector<std::string> with_program(std::vector<std::string> arguments) {
 
 }  // namespace
 
-Outcome run_program(const std::vector<std::string>& command) { return run(command, {}); }
+Outcome run_program(const std::vector<std::string>& command) { return run(command, {}).outcome; }
 
 std::string program() { return CITYSPLAT_PROGRAM; }
 
-Outcome citysplat(std::vector<std::string> arguments) { return run(with_program(std::move(arguments)), {}); }
+Outcome citysplat(std::vector<std::string> arguments) {
+    return run(with_program(std::move(arguments)), {}).outcome;
+}
 
 Outcome citysplat_with_signal(std::vector<std::string> arguments, int signal,
                               const std::filesystem::path& once_exists) {
-    return run(with_program(std::move(arguments)), {signal, once_exists});
+    return run(with_program(std::move(arguments)), {signal, once_exists, {}}).outcome;
+}
+
+Answer answer_of_citysplat(std::vector<std::string> arguments, int signal, std::chrono::milliseconds after) {
+    return run(with_program(std::move(arguments)), {signal, {}, after});
 }
 
 }  // namespace citysplat::test

@@ -2,11 +2,20 @@
 
 #include "run_program.hpp"
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 namespace citysplat::test {
+
+/// How a program ended, and how long after its signal; without a signal, after its start.
+struct Answer {
+    Outcome outcome;
+    double seconds = 0;
+};
+/// Starts citysplat and sends it `signal` after a while; 0: none.
+Answer answer_of_citysplat(std::vector<std::string> arguments, int signal, std::chrono::milliseconds after);
 
 /// What sends a program its signal, and when.
 struct Stop {

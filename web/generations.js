@@ -1,7 +1,7 @@
 // Which generation is shown, and with which it is compared. Another choice is another address, and the page begins
 // anew with it: nothing of one generation can be left over in the picture of another.
 
-import { byId, count, say } from './page.js';
+import { byId, count, say } from './panel.js';
 import { Scene } from './scene.js';
 
 /** @typedef {{generation: number, created: string, note: string}} Generation */
@@ -16,7 +16,7 @@ export const ONLY_BEFORE = '#e69f00', ONLY_AFTER = '#56b4e9';
 /**
  * The city of an address. A generation that is gone is replaced by the one that the server began with.
  * @param {URLSearchParams} from @param {Ask} ask
- * @returns {Promise<{city: any, diff: Diff | null, word: string}>}
+ * @returns {Promise<{city: any, diff: Diff | null, other: any, word: string}>} `other` is the earlier city where both are shown
  */
 export async function openGeneration(from, ask) {
   const wanted = from.get('g') ?? '', since = from.get('q') ?? '';
@@ -38,7 +38,8 @@ export async function openGeneration(from, ask) {
       word = `Generation ${since} is not retained any more.`;
     }
   }
-  return { city, diff, word };
+  const other = diff && from.get('w') === 'side' ? await (await ask(`/api/city/${diff.before.generation}`)).json() : null;
+  return { city, diff, other, word };
 }
 
 /**
@@ -60,9 +61,10 @@ export function sceneOf(of, opener, ask, store) {
 }
 
 export class Generations {
-  /** @param {any} city @param {Diff | null} diff @param {Ask} ask @param {() => void} leave writes the address */
-  constructor(city, diff, ask, leave) {
+  /** @param {any} city @param {Diff | null} diff @param {boolean} side both beside each other @param {Ask} ask @param {() => void} leave writes the address */
+  constructor(city, diff, side, ask, leave) {
     this.shown = String(city.generation);
+    this.side = side;
     this.since = diff ? String(diff.before.generation) : '';
     this.ask = ask;
     this.leave = leave;
@@ -73,10 +75,22 @@ export class Generations {
       leave();
       location.reload();
     };
+    const how = byId('how', HTMLSelectElement);
+    how.value = side ? 'side' : 'difference';
+    how.disabled = !diff;
+    how.onchange = () => this.showBeside(how.value === 'side');
     byId('generation', HTMLSelectElement).onchange = (e) => choose(/** @type {HTMLSelectElement} */ (e.target).value, this.since);
     byId('since', HTMLSelectElement).onchange = (e) => choose(this.shown, /** @type {HTMLSelectElement} */ (e.target).value);
     this.fill(city.history);
     if (diff) this.tellDiff(diff);
+  }
+
+  /** Both cities beside each other, or what differs in one picture. @param {boolean} side */
+  showBeside(side) {
+    if (!this.since) return;
+    this.side = side;
+    this.leave();
+    location.reload();
   }
 
   /** @param {Generation[]} list */

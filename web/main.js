@@ -1,17 +1,14 @@
-// The page: what the keys, the mouse and the panel do. Texts of the city are always set as text.
+// The page: what is shown, and what the panel says and does. Texts of the city are always set as text.
 
-import { add, axes, direction, length, scale, sub } from './math.js';
+import { pixelsPerMetre } from './math.js';
 import { TileMap, tileFrom } from './map.js';
+import { UNKNOWN_COLOUR, ageColour, generationsOf, inputColour, legendRows, parseGround } from './colours.js';
 import { Generations, ONLY_AFTER, ONLY_BEFORE, openGeneration, sceneOf } from './generations.js';
-import { legendRows } from './legend.js';
-import { byId, count, fillLegend, say } from './page.js';
+import { Controls, Mover, degrees, listenToMap } from './moving.js';
+import { Picking, byId, count, fillLegend, say } from './panel.js';
 import { Playback } from './playback.js';
 import { Player, edgesOf } from './player.js';
 import { COLOURINGS, Renderer } from './renderer.js';
-
-/** @typedef {import('./math.js').Vec3} Vec3 */
-
-const degrees = Math.PI / 180;
 
 // The token comes in the fragment of the address, which is never sent, and does not stay there: an address that is
 // copied lets nobody in. Reloading the tab keeps it.
@@ -35,38 +32,52 @@ async function start() {
   const canvas = byId('view', HTMLCanvasElement);
   const renderer = new Renderer(canvas);
   say('message', 'Asking for the city …');
-  const { city, diff, word } = await openGeneration(fragment, ask);
-  const path = (await (await ask('/api/path')).json()).poses;
-  const scans = await (await ask('/api/scans')).json();
-  const tiles = city.tiles.map(tileFrom);
+  const { city, diff, other, word } = await openGeneration(fragment, ask);
+  const tell = async (/** @type {string} */ path) => (await ask(path)).json();
+  const { path: { poses }, scans, distances } = await tell('/api/beside');
+  const tiles = /** @type {import('./map.js').Tile[]} */ (city.tiles.map(tileFrom));
   const map = new TileMap(byId('map', HTMLCanvasElement), tiles);
-  map.path = path;
-
+  map.path = poses;
   map.changes = diff?.tiles ?? [];
-  const scene = sceneOf(city, `/api/city/${city.generation}`, ask, renderer);
-  /** With what differs from another generation, in colours of their own. */
-  const scenes = [{ scene, tint: '' }];
-  if (diff) for (const [side, tint] of /** @type {const} */ ([[diff.before, ONLY_BEFORE], [diff.after, ONLY_AFTER]]))
-    scenes.push({ scene: sceneOf(side, `/api/diff/${diff.before.generation}/${diff.after.generation}`, ask, renderer), tint });
+  const state = { automatic: true, needed: true, lost: false, discs: 0, limited: false, largest: 0, settled: false, frames: 0 };
+
+  // ---------------------------------------------------------------- what is drawn
+
+  const open = (/** @type {any} */ of, /** @type {string} */ opener) => sceneOf(of, opener, ask, renderer);
+  const scene = open(city, `/api/city/${city.generation}`);
+  /** With what differs from another generation in a colour of its own, or the other city as a whole, and with distances. */
+  const scenes = [{ scene, role: 'city', tint: '' }];
+  if (other) scenes.push({ scene: open(other, `/api/city/${other.generation}`), role: 'other', tint: '' });
+  else if (diff) for (const [side, tint] of /** @type {const} */ ([[diff.before, ONLY_BEFORE], [diff.after, ONLY_AFTER]]))
+    scenes.push({ scene: open(side, `/api/diff/${diff.before.generation}/${diff.after.generation}`), role: 'tinted', tint });
+  if (distances.points > 0) scenes.push({ scene: open(distances, '/api/distances'), role: 'measured', tint: '' });
   for (const s of scenes) { s.scene.discBudget /= scenes.length; s.scene.byteBudget /= scenes.length; }
-  const generations = new Generations(city, diff, ask, () => writeAddress());
+  /** Those that are in the picture. */
+  const active = () => scenes.filter((s) => s.role !== 'measured' || COLOURINGS[renderer.colouring] === 'distance');
+
+  const mover = new Mover(tiles, poses, moved), { camera } = mover;
+  const generations = new Generations(city, diff, other !== null, ask, () => writeAddress());
   const player = new Player(scans, ask, renderer);
-  const playback = new Playback(player, scans, () => { state.needed = true; ride(); playback.tell(); remember(); });
+  const playback = new Playback(player, scans, playedOn);
+  player.onChange = playedOn;
+  const picking = new Picking(ask, (picked) => { mover.pivot = picked.position; tellPlace(); remember(); });
   renderer.setClasses(city.classes, city.unlisted.rgb);
   renderer.heights = city.heights_m;
+  if (distances.points > 0) renderer.distanceScale = distances.unit_m / Math.max(distances.p95_m, distances.unit_m);
 
-  const box = tiles.reduce((/** @type {number[]} */ b, /** @type {import('./map.js').Tile} */ t) => [
-    Math.min(b[0], t.box[0]), Math.min(b[1], t.box[1]), Math.min(b[2], t.box[2]),
-    Math.max(b[3], t.box[3]), Math.max(b[4], t.box[4]), Math.max(b[5], t.box[5])],
-  [Infinity, Infinity, Infinity, -Infinity, -Infinity, -Infinity]);
-  /** @type {import('./math.js').Camera} */
-  const camera = { eye: [0, 0, 0], yaw: 0, pitch: 0, fov: 75 * degrees };
-  /** @type {Vec3} */ let pivot = [(box[0] + box[3]) / 2, (box[1] + box[4]) / 2, (box[2] + box[5]) / 2];
-  const state = {
-    mode: 'fly', along: 0, measuring: false, automatic: true, needed: true, lost: false,
-    discs: 0, limited: false, largest: 0, settled: false, frames: 0,
-    /** @type {Vec3[]} */ ends: [], /** @type {any} */ picked: null, distance: 0,
-  };
+  function moved() {
+    for (const s of scenes) s.scene.moved();
+    state.needed = true;
+    tellChoices();
+    remember();
+  }
+  function playedOn() {
+    state.needed = true;
+    const pose = playback.riding ? player.pose() : null;
+    if (pose) mover.ride(pose);
+    playback.tell();
+    remember();
+  }
 
   // ---------------------------------------------------------------- what is shown beside the picture
 
@@ -75,6 +86,12 @@ async function start() {
   say('facts', `Generation ${city.generation} of ${city.created} (${city.note}): ${count(city.splats)} splats in ` +
     `${count(tiles.length)} tiles of ${city.tile_size_m} m, from ${count(city.points)} points. ` +
     (city.crs ? `Coordinates: ${city.crs}.` : 'No coordinate system is known.'));
+  if (other) for (const [id, of] of /** @type {const} */ ([['left-name', other], ['right-name', city]])) {
+    byId(id, HTMLElement).hidden = false;
+    say(id, `generation ${of.generation}`);
+  }
+  const distanceOption = byId('colouring', HTMLSelectElement).querySelector('[value=distance]');
+  if (distances.points > 0) for (const name of ['hidden', 'disabled']) distanceOption?.removeAttribute(name);
 
   /** @param {{tile: string, index: number, reason: string}[]} missing */
   function tellMissing(missing) {
@@ -91,24 +108,33 @@ async function start() {
     const tile = tiles[map.chosen];
     if (!tile) return;
     const inputs = tile.inputs.map((/** @type {number} */ i) => city.inputs[i].split('/').pop()).join(', ');
+    const when = city.history.find((/** @type {any} */ g) => g.generation === tile.builtIn)?.created;
+    const area = (tile.box[3] - tile.box[0]) * (tile.box[4] - tile.box[1]);
     say('tile', tile.problem ? `Tile ${tile.name} cannot be shown: ${tile.problem}` :
-      `Tile ${tile.name}: ${count(tile.splats)} splats from ${count(tile.points)} points (${count(tile.removed)} left out ` +
-      `because they moved), made in generation ${tile.builtIn}, from ${inputs || 'unknown inputs'}.`);
+      `Tile ${tile.name}: ${count(tile.splats)} splats (${count(Math.round(tile.splats / Math.max(area, 1)))} on a square metre) from ` +
+      `${count(tile.points)} points (${count(tile.removed)} left out because they moved), made in generation ${tile.builtIn}` +
+      `${when ? ` of ${when}` : ''}${tile.why ? `: ${tile.why}` : ''}. Inputs: ${inputs || 'unknown'}.`);
   }
 
   function tellLegend() {
-    fillLegend(byId('legend', HTMLElement), legendRows(COLOURINGS[renderer.colouring], city, { scans: playback.here, diff }));
+    fillLegend(byId('legend', HTMLElement), legendRows(COLOURINGS[renderer.colouring], city, { scans: playback.here, diff: other ? null : diff, distances, tiles }));
   }
 
   function tellPlace() {
-    const [x, y, z] = camera.eye, distance = Math.max(1, length(sub(pivot, camera.eye)));
+    const [x, y, z] = camera.eye, { distance } = mover, pixels = pixelsPerMetre(camera, paneSize(), distance);
     say('where', `${x.toFixed(2)}  ${y.toFixed(2)}  ${z.toFixed(2)} m, looking ${(Math.round(90 - camera.yaw / degrees) % 360 + 360) % 360}° ` +
       `(${(camera.pitch / degrees).toFixed(0)}°)`);
-    const pixels = canvas.clientWidth / 2 / Math.tan(camera.fov / 2) / distance;
     const wish = 120 / pixels, power = 10 ** Math.floor(Math.log10(wish));
     const metres = [5, 2, 1].map((k) => k * power).find((m) => m <= wish) ?? power;
     byId('scale', HTMLElement).style.width = `${metres * pixels}px`;
-    say('scale-text', `${metres} m at a distance of ${distance.toFixed(0)} m`);
+    say('scale-text', mover.parallel ? `${metres} m` : `${metres} m at a distance of ${distance.toFixed(0)} m`);
+  }
+
+  /** The lists and boxes show what is chosen, whoever chose it. */
+  function tellChoices() {
+    byId('mode', HTMLSelectElement).value = mover.mode;
+    byId('ortho', HTMLInputElement).checked = mover.parallel;
+    byId('along', HTMLInputElement).value = String(mover.along);
   }
 
   // ---------------------------------------------------------------- the address remembers the view
@@ -119,115 +145,51 @@ async function start() {
     remembering = setTimeout(writeAddress, 150);
   }
   function writeAddress() {
-    const pose = [...camera.eye.map((v) => v.toFixed(3)), ...[camera.yaw, camera.pitch, camera.fov].map((v) => (v / degrees).toFixed(3))];
-    const view = new URLSearchParams({
-      v: pose.join('_'), c: COLOURINGS[renderer.colouring], m: state.mode, b: renderer.edges ? '1' : '0',
-      e: String(scene.errorPixels), p: pivot.map((v) => v.toFixed(3)).join('_'), g: generations.shown, s: state.along.toFixed(5) });
+    const view = new URLSearchParams();
+    mover.remember(view);
+    view.set('c', COLOURINGS[renderer.colouring]);
+    view.set('b', renderer.edges ? '1' : '0');
+    view.set('e', String(scene.errorPixels));
+    view.set('g', generations.shown);
     if (generations.since) view.set('q', generations.since);
+    if (generations.since && generations.side) view.set('w', 'side');
     playback.remember(view);
     history.replaceState(null, '', `#${view}`);
   }
-  /** @param {string | null} text @param {number} n */
-  function numbers(text, n) {
-    const v = (text ?? '').split('_').map(Number);
-    return v.length === n && v.every(Number.isFinite) && text ? v : null;
-  }
   /** @param {URLSearchParams} from */
   function readAddress(from) {
-    const v = numbers(from.get('v'), 6), p = numbers(from.get('p'), 3), error = Number(from.get('e') ?? 6);
-    if (v) {
-      camera.eye = [v[0], v[1], v[2]];
-      [camera.yaw, camera.pitch] = [v[3] * degrees, Math.max(-90, Math.min(90, v[4])) * degrees];
-      camera.fov = Math.max(5, Math.min(120, v[5])) * degrees;
-    } else overview();
-    if (p) pivot = [p[0], p[1], p[2]];
-    state.along = Math.max(0, Math.min(1, Number(from.get('s') ?? 0) || 0));
-    byId('along', HTMLInputElement).value = String(state.along);
+    const error = Number(from.get('e') ?? 6);
+    mover.restore(from);
     setColouring(Math.max(0, COLOURINGS.indexOf(from.get('c') ?? 'class')));
-    setMode(from.get('m') === 'orbit' ? 'orbit' : 'fly');
     setEdges(from.get('b') !== '0');
     setError(Number.isFinite(error) ? error : 6);
     playback.restore(from);
   }
 
-  // ---------------------------------------------------------------- moving
-
-  function moved() {
-    for (const s of scenes) s.scene.moved();
-    state.needed = true;
-    remember();
-  }
-  function overview() {
-    const size = Math.max(box[3] - box[0], box[4] - box[1], 20);
-    pivot = [(box[0] + box[3]) / 2, (box[1] + box[4]) / 2, (box[2] + box[5]) / 2];
-    camera.yaw = 90 * degrees;
-    camera.pitch = -55 * degrees;
-    camera.eye = sub(pivot, scale(axes(camera).forward, 0.95 * size));
-    moved();
-  }
-  /** @param {number} dYaw @param {number} dPitch */
-  function turn(dYaw, dPitch) {
-    const distance = length(sub(pivot, camera.eye));
-    camera.yaw += dYaw;
-    camera.pitch = Math.max(-89.9 * degrees, Math.min(89.9 * degrees, camera.pitch + dPitch));
-    if (state.mode === 'orbit') camera.eye = sub(pivot, scale(axes(camera).forward, distance));
-    moved();
-  }
-  /** @param {number} forward @param {number} left @param {number} up metres */
-  function go(forward, left, up) {
-    const a = axes(camera);
-    const by = add(add(scale(a.forward, forward), scale(a.left, left)), [0, 0, up]);
-    camera.eye = add(camera.eye, by);
-    if (state.mode === 'orbit' && (left || up)) pivot = add(pivot, add(scale(a.left, left), [0, 0, up]));
-    moved();
-  }
-  /** @param {number} share of the way */
-  function walkTo(share) {
-    if (path.length === 0) return;
-    state.along = Math.max(0, Math.min(1, share));
-    byId('along', HTMLInputElement).value = String(state.along);
-    const at = state.along * (path.length - 1), i = Math.min(Math.floor(at), path.length - 2), t = at - i;
-    const a = path[Math.max(0, i)], b = path[Math.max(0, i) + 1] ?? a;
-    camera.eye = [a[1] + (b[1] - a[1]) * t, a[2] + (b[2] - a[2]) * t, a[3] + (b[3] - a[3]) * t];
-    camera.yaw = a[4];
-    camera.pitch = 0;
-    pivot = add(camera.eye, scale(axes(camera).forward, 15));
-    setMode('fly');
-    moved();
-  }
-  /** @param {number} index */
-  function goToTile(index) {
-    const tile = tiles[index];
-    if (!tile) return;
-    pivot = [(tile.box[0] + tile.box[3]) / 2, (tile.box[1] + tile.box[4]) / 2, (tile.box[2] + tile.box[5]) / 2];
-    camera.eye = sub(pivot, scale(axes({ ...camera, pitch: -45 * degrees }).forward, 1.2 * Math.max(tile.box[3] - tile.box[0], 20)));
-    camera.pitch = -45 * degrees;
-    moved();
-  }
-
-  /** With the sensor, looking where it is heading. */
-  function ride() {
-    const pose = playback.riding ? player.pose() : null;
-    if (!pose) return;
-    camera.eye = [pose[3], pose[7], pose[11]];
-    camera.yaw = Math.atan2(pose[4], pose[0]);
-    camera.pitch = Math.asin(Math.max(-1, Math.min(1, pose[8])));
-    moved();
-  }
-  player.onChange = () => { state.needed = true; ride(); playback.tell(); remember(); };
-
   // ---------------------------------------------------------------- choices
 
+  /** What lies on the ground is asked for when it is looked at first. @type {Promise<void> | null} */ let ground = null;
+  function loadGround() {
+    ground ??= ask(`/api/ground/${city.generation}`).then((r) => r.arrayBuffer()).then((buffer) => {
+      renderer.setGround(parseGround(buffer));
+      state.needed = true;
+    }).catch((e) => { ground = null; say('message', e.message); });
+  }
   /** @param {number} index */
   function setColouring(index) {
-    renderer.colouring = index;
-    byId('colouring', HTMLSelectElement).value = COLOURINGS[index];
+    const name = COLOURINGS[index] === 'distance' && distances.points === 0 ? 'class' : COLOURINGS[index];
+    renderer.colouring = COLOURINGS.indexOf(name);
+    byId('colouring', HTMLSelectElement).value = name;
+    if (name === 'source' || name === 'age') {
+      const made = generationsOf(tiles);
+      renderer.setValues(name === 'source' ? city.inputs.map((/** @type {string} */ _, /** @type {number} */ i) => inputColour(i)) : made.map((_, i) => ageColour(i, made.length)), UNKNOWN_COLOUR);
+      loadGround();
+    }
     tellLegend();
-    state.needed = true;
-    remember();
+    moved();
   }
   /** @param {string} mode */
-  function setMode(mode) { state.mode = mode; byId('mode', HTMLSelectElement).value = mode; remember(); }
+  function setMode(mode) { mover.mode = mode; tellChoices(); remember(); }
   /** @param {boolean} on */
   function setEdges(on) { renderer.edges = on; byId('edges', HTMLInputElement).checked = on; state.needed = true; remember(); }
   /** @param {number} pixels */
@@ -236,65 +198,20 @@ async function start() {
     byId('error', HTMLInputElement).value = String(scene.errorPixels);
     moved();
   }
-  /** @param {boolean} on */
-  function setMeasuring(on) {
-    state.measuring = on;
-    state.ends = [];
-    byId('measure', HTMLButtonElement).setAttribute('aria-pressed', String(on));
-    say('distance', on ? 'Pick the first point.' : '');
+
+  // ---------------------------------------------------------------- picking and pictures
+
+  /** Each half has a picture of its own where two generations are shown. @param {number} [width] @param {number} [height] */
+  function paneSize(width = canvas.clientWidth, height = canvas.clientHeight) {
+    return { width: other ? Math.floor(width / 2) : width, height };
   }
-
-  // ---------------------------------------------------------------- picking
-
   /** @param {number} px @param {number} py pixels of the element */
   async function pick(px, py) {
-    const size = { width: canvas.clientWidth, height: canvas.clientHeight };
-    const d = direction(camera, size, px, py);
+    const size = paneSize(), isLeft = other && px < size.width;
     try {
-      const picked = await (await ask(`/api/pick?o=${camera.eye.join(',')}&d=${d.join(',')}&g=${city.generation}`)).json();
-      state.picked = picked;
-      tellPicked(picked);
-      if (picked.missing.length) tellMissing((await (await ask(`/api/progress/${city.generation}`)).json()).missing);
+      const picked = await picking.pick(camera, size, [other && !isLeft ? px - (canvas.clientWidth - size.width) : px, py], isLeft ? other.generation : city.generation);
+      if (picked.missing.length && !isLeft) tellMissing((await tell(`/api/progress/${city.generation}`)).missing);
     } catch (e) { say('message', e instanceof Error ? e.message : String(e)); }
-  }
-  /** @param {any} picked */
-  function tellPicked(picked) {
-    const list = byId('picked', HTMLElement);
-    list.replaceChildren();
-    const row = (/** @type {string} */ name, /** @type {string} */ value) => {
-      const dt = document.createElement('dt'), dd = document.createElement('dd');
-      dt.textContent = name;
-      dd.textContent = value;
-      list.append(dt, dd);
-    };
-    if (!picked.hit) { row('here', 'nothing within 2 km'); return; }
-    pivot = picked.position;
-    row('position', picked.position.map((/** @type {number} */ v) => v.toFixed(3)).join('  '));
-    row('distance', `${picked.range_m.toFixed(3)} m`);
-    row('class', `${picked.class} (${picked.label})`);
-    row('intensity', String(picked.intensity));
-    row('normal', picked.normal.map((/** @type {number} */ v) => v.toFixed(3)).join('  '));
-    const s = picked.splat;
-    if (s) {
-      row('radius', `${(100 * s.radius_m).toFixed(1)} cm, from ${s.points}${s.points === 255 ? ' or more' : ''} points`);
-      row('seen from', s.acquired_range_m === null ? 'unknown' : `${s.acquired_range_m} m`);
-      row('tile', `${s.tile}, splat ${s.index}`);
-      row('made in', `generation ${s.built_in}; shown: ${picked.generation}`);
-      row('inputs', s.inputs.map((/** @type {string} */ i) => i.split('/').pop()).join(', '));
-    }
-    row('id', picked.splat_id);
-    if (state.measuring) {
-      if (state.ends.length === 2) state.ends = [];
-      state.ends.push(picked.position);
-      if (state.ends.length === 1) say('distance', 'Pick the second point.');
-      else {
-        const d = sub(state.ends[1], state.ends[0]);
-        state.distance = length(d);
-        say('distance', `${state.distance.toFixed(3)} m apart; ${Math.hypot(d[0], d[1]).toFixed(3)} m across, ${d[2].toFixed(3)} m up`);
-      }
-    }
-    tellPlace();
-    remember();
   }
 
   function screenshot() {
@@ -311,82 +228,36 @@ async function start() {
     }));
   }
 
-  // ---------------------------------------------------------------- keys and mouse
+  // ---------------------------------------------------------------- keys, mouse and panel
 
-  const held = new Set();
+  const walk = (/** @type {number} */ by) => mover.walkTo(mover.along + by);
   /** @type {Record<string, () => void>} */
   const keys = {
-    1: () => setColouring(0), 2: () => setColouring(1), 3: () => setColouring(2), 4: () => setColouring(3),
-    f: () => setMode('fly'), o: () => setMode('orbit'), b: () => setEdges(!renderer.edges), h: overview, x: screenshot,
-    g: () => setMeasuring(!state.measuring), '[': () => walkTo(state.along - 0.01), ']': () => walkTo(state.along + 0.01),
-    m: () => byId('map', HTMLCanvasElement).focus(),
+    ...Object.fromEntries(COLOURINGS.map((_, i) => [i + 1, () => setColouring(i)])),
+    f: () => setMode('fly'), o: () => setMode('orbit'), t: () => mover.setParallel(!mover.parallel),
+    b: () => setEdges(!renderer.edges), h: () => mover.overview(), x: screenshot,
+    g: () => picking.setMeasuring(!picking.measuring), '[': () => walk(-0.01), ']': () => walk(0.01),
+    '+': () => mover.zoom(0.1), '=': () => mover.zoom(0.1), '-': () => mover.zoom(-0.1),
+    m: () => byId('map', HTMLCanvasElement).focus(), j: () => generations.showBeside(!generations.side),
     p: () => playback.toggle(), ',': () => playback.step(-1), '.': () => playback.step(1), r: () => playback.ride(!playback.riding), v: () => playback.nextCity(),
-    Enter: () => pick(canvas.clientWidth / 2, canvas.clientHeight / 2),
+    Enter: () => { pick(canvas.clientWidth * (other ? 0.75 : 0.5), canvas.clientHeight / 2); },
   };
-  const motions = new Set(['w', 'a', 's', 'd', 'q', 'e', 'ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown']);
-  addEventListener('keydown', (event) => {
-    const target = /** @type {HTMLElement} */ (event.target), typing = ['INPUT', 'SELECT'].includes(target.tagName);
-    if (typing || event.ctrlKey || event.metaKey || event.altKey || target.id === 'map') return;
-    if (event.key === 'Enter' && target.tagName === 'BUTTON') return;
-    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    if (motions.has(key)) { held.add(key); event.preventDefault(); } else keys[key]?.();
-  });
-  addEventListener('keyup', (event) => held.delete(event.key.length === 1 ? event.key.toLowerCase() : event.key));
-  addEventListener('blur', () => held.clear());
-  /** @param {number} seconds */
-  function moveByKeys(seconds) {
-    if (held.size === 0) return;
-    const on = (/** @type {string} */ plus, /** @type {string} */ minus) => (held.has(plus) ? 1 : 0) - (held.has(minus) ? 1 : 0);
+  const controls = new Controls(canvas, mover, keys, {
+    pick,
     // As fast as the city is far away: slow in the street, fast above it.
-    const step = seconds * Math.max(4, 0.6 * (camera.eye[2] - renderer.heights[1]));
-    go(step * on('w', 's'), step * on('a', 'd'), step * on('e', 'q'));
-    turn(seconds * 1.2 * on('ArrowLeft', 'ArrowRight'), seconds * 0.9 * on('ArrowUp', 'ArrowDown'));
-  }
-  /** @type {{x: number, y: number, far: boolean} | null} */ let drag = null;
-  canvas.addEventListener('pointerdown', (event) => {
-    drag = { x: event.offsetX, y: event.offsetY, far: false };
-    canvas.setPointerCapture(event.pointerId);
-    canvas.focus();
+    speed: () => (mover.parallel ? 0.4 * camera.span : Math.max(4, 0.6 * (camera.eye[2] - renderer.heights[1]))),
   });
-  canvas.addEventListener('pointermove', (event) => {
-    if (!drag || event.buttons === 0) return;
-    const dx = event.offsetX - drag.x, dy = event.offsetY - drag.y;
-    if (!drag.far && Math.hypot(dx, dy) < 4) return;
-    const angle = camera.fov / canvas.clientWidth, sign = state.mode === 'orbit' ? -1 : 1;
-    turn(sign * dx * angle, sign * dy * angle);
-    drag = { x: event.offsetX, y: event.offsetY, far: true };
-  });
-  canvas.addEventListener('pointerup', (event) => {
-    if (drag && !drag.far) pick(event.offsetX, event.offsetY);
-    drag = null;
-  });
-  canvas.addEventListener('wheel', (event) => {
-    event.preventDefault();
-    const reach = state.mode === 'orbit' ? length(sub(pivot, camera.eye)) : Math.max(5, camera.eye[2] - renderer.heights[0]);
-    go(-Math.sign(event.deltaY) * 0.1 * reach, 0, 0);
-  }, { passive: false });
-
-  byId('colouring', HTMLSelectElement).onchange = (e) => setColouring(COLOURINGS.indexOf(/** @type {HTMLSelectElement} */ (e.target).value));
-  byId('mode', HTMLSelectElement).onchange = (e) => setMode(/** @type {HTMLSelectElement} */ (e.target).value);
-  byId('edges', HTMLInputElement).onchange = (e) => setEdges(/** @type {HTMLInputElement} */ (e.target).checked);
-  byId('error', HTMLInputElement).onchange = (e) => setError(Number(/** @type {HTMLInputElement} */ (e.target).value));
-  byId('along', HTMLInputElement).oninput = (e) => walkTo(Number(/** @type {HTMLInputElement} */ (e.target).value));
-  byId('back', HTMLButtonElement).onclick = keys['['];
-  byId('on', HTMLButtonElement).onclick = keys[']'];
-  byId('home', HTMLButtonElement).onclick = overview;
-  byId('shot', HTMLButtonElement).onclick = screenshot;
-  byId('pick', HTMLButtonElement).onclick = keys.Enter;
-  byId('measure', HTMLButtonElement).onclick = keys.g;
-  if (path.length > 0) for (const id of ['along', 'back', 'on']) document.getElementById(id)?.removeAttribute('disabled');
-
-  map.canvas.addEventListener('pointermove', (e) => { map.chosen = map.at(e.offsetX, e.offsetY); tellTile(); map.draw(camera); });
-  map.canvas.addEventListener('click', (e) => goToTile(map.at(e.offsetX, e.offsetY)));
-  map.canvas.addEventListener('keydown', (event) => {
-    const steps = /** @type {Record<string, [number, number]>} */ ({ ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] });
-    if (steps[event.key]) { map.step(...steps[event.key]); event.preventDefault(); } else if (event.key === 'Enter') goToTile(map.chosen);
-    tellTile();
-    map.draw(camera);
-  });
+  listenToMap(map, mover, () => { tellTile(); map.draw(camera); });
+  const input = (/** @type {string} */ id) => byId(id, HTMLInputElement), select = (/** @type {string} */ id) => byId(id, HTMLSelectElement);
+  select('colouring').onchange = () => setColouring(COLOURINGS.indexOf(select('colouring').value));
+  select('mode').onchange = () => setMode(select('mode').value);
+  input('ortho').onchange = () => mover.setParallel(input('ortho').checked);
+  input('edges').onchange = () => setEdges(input('edges').checked);
+  input('error').onchange = () => setError(Number(input('error').value));
+  input('along').oninput = () => mover.walkTo(Number(input('along').value));
+  for (const [id, key] of Object.entries({ back: '[', on: ']', home: 'h', shot: 'x', pick: 'Enter', measure: 'g' }))
+    byId(id, HTMLButtonElement).onclick = keys[key];
+  if (poses.length > 0) for (const id of ['along', 'back', 'on']) document.getElementById(id)?.removeAttribute('disabled');
 
   // ---------------------------------------------------------------- frames
 
@@ -407,19 +278,23 @@ async function start() {
     state.needed = true;
     if (s.scene.trouble) say('message', s.scene.trouble);
     else if (!state.lost && scene.roots.every((r) => r.state === 'ready')) say('message', '');
-    if ([...scene.roots].some((r) => r.incomplete)) ask(`/api/progress/${city.generation}`).then((r) => r.json()).then((p) => tellMissing(p.missing)).catch(() => {});
+    if (scene.roots.some((r) => r.incomplete)) tell(`/api/progress/${city.generation}`).then((p) => tellMissing(p.missing)).catch(() => {});
   };
 
   function drawFrame() {
     const ratio = devicePixelRatio || 1;
     const width = Math.max(1, Math.round(canvas.clientWidth * ratio)), height = Math.max(1, Math.round(canvas.clientHeight * ratio));
     if (canvas.width !== width || canvas.height !== height) { canvas.width = width; canvas.height = height; }
-    const chosen = scenes.map((s) => s.scene.select(camera, canvas)), scans = player.layers();
-    const brightness = Math.min(scans.length ? playback.brightness : 1, diff ? 0.45 : 1);
-    state.discs = renderer.draw(camera, {
-      city: scans.length && brightness === 0 ? [] : chosen[0].parts, brightness,
-      tinted: chosen.slice(1).map((c, i) => ({ parts: c.parts, tint: scenes[i + 1].tint })),
-      scans, lines: edgesOf(scans.flatMap((s) => s.boxes), camera.eye) });
+    const size = paneSize(width, height), layers = player.layers(), shownScenes = active();
+    const chosen = shownScenes.map((s) => ({ ...s, ...s.scene.select(camera, size) }));
+    const partsOf = (/** @type {string} */ role) => chosen.filter((c) => c.role === role).flatMap((c) => c.parts);
+    const measured = partsOf('measured');
+    const brightness = Math.min(layers.length ? playback.brightness : 1, (diff && !other) || measured.length ? 0.45 : 1);
+    const around = { brightness, measured, scans: layers, lines: edgesOf(layers.flatMap((s) => s.boxes), camera.eye) };
+    const tinted = chosen.filter((c) => c.role === 'tinted').map(({ parts, tint }) => ({ parts, tint }));
+    const right = { region: { x: width - size.width, ...size }, shown: { ...around, tinted, city: brightness === 0 ? [] : partsOf('city') } };
+    const left = { region: { x: 0, ...size }, shown: { ...around, tinted: [], city: brightness === 0 ? [] : partsOf('other') } };
+    state.discs = renderer.draw(camera, other ? [left, right] : [right]);
     state.limited = chosen.some((c) => c.limited);
     state.largest = Math.max(...chosen.map((c) => c.largest));
     state.settled = chosen.every((c) => c.settled);
@@ -431,17 +306,18 @@ async function start() {
   function frame(now) {
     const seconds = Math.min(0.1, (now - before) / 1000);
     before = now;
-    moveByKeys(seconds);
+    controls.tick(seconds);
     if (player.tick(seconds)) state.needed = true;
     if (state.needed && !state.lost) {
       state.needed = false;
       const begin = performance.now();
       drawFrame();
-      if (held.size > 0 || drag) adapt(performance.now() - begin, seconds * 1000);
+      if (controls.busy) adapt(performance.now() - begin, seconds * 1000);
       map.draw(camera);
       tellPlace();
-      say('numbers', `${count(state.discs)} discs${state.limited ? ' (at the budget)' : ''}, ${count(scene.loaded)} cubes loaded, ` +
-        `${(scene.bytes / 2 ** 20).toFixed(1)} MiB on the GPU${state.settled ? '' : ', loading …'}`);
+      const bytes = scenes.reduce((sum, s) => sum + s.scene.bytes, 0), loaded = scenes.reduce((sum, s) => sum + s.scene.loaded, 0);
+      say('numbers', `${count(state.discs)} discs${state.limited ? ' (at the budget)' : ''}, ${count(loaded)} cubes loaded, ` +
+        `${(bytes / 2 ** 20).toFixed(1)} MiB on the GPU${state.settled ? '' : ', loading …'}`);
     }
     requestAnimationFrame(frame);
   }
@@ -454,13 +330,28 @@ async function start() {
     }
   }
 
+  const pause = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
   async function watchLevels() {
-    while (!scene.roots.every((r) => r.state === 'ready')) {
-      const p = await (await ask(`/api/progress/${city.generation}`)).json();
+    for (await pause(3000); !scene.roots.every((r) => r.state === 'ready');) {
+      const p = await tell(`/api/progress/${city.generation}`);
       if (p.done < p.total) say('message', `Making levels of detail: ${p.done} of ${p.total} columns of 64 m …`);
-      await new Promise((resolve) => setTimeout(resolve, 700));
+      await pause(700);
     }
     if (!scene.trouble) say('message', '');
+  }
+  /** Tiles that the server finds damaged while it reads them all. */
+  async function watchCheck() {
+    while (state.discs === 0 && tiles.length > 0) await pause(300);  // the picture first
+    for (let wait = 500;; wait = Math.min(2 * wait, 10_000)) {
+      await pause(wait);
+      const p = await tell(`/api/progress/${city.generation}`).catch(() => null);
+      if (p && (p.checked === null || p.checked === undefined)) return;
+      if (p) {
+        say('checked', `${count(p.checked)} of ${count(tiles.length)} tiles are read and ${p.missing.length ? 'checked' : 'whole'}.`);
+        tellMissing(p.missing);
+        if (p.checked >= tiles.length) return;
+      }
+    }
   }
 
   // After a failed request: asks now and then until the server is back.
@@ -478,19 +369,21 @@ async function start() {
   setInterval(() => generations.look().catch(() => {}), 10_000);
   addEventListener('hashchange', () => {
     const to = new URLSearchParams(location.hash.slice(1));
-    if ((to.get('g') ?? generations.shown) !== generations.shown || (to.get('q') ?? '') !== generations.since) location.reload();
-    else readAddress(to);
+    const same = (to.get('g') ?? generations.shown) === generations.shown && (to.get('q') ?? '') === generations.since && (to.get('w') === 'side') === (other !== null);
+    if (same) readAddress(to); else location.reload();
   });
   readAddress(fragment);
-  if (tiles.length === 0) say('message', 'This generation has no splats.');
-  else say('message', 'Loading …');
+  say('message', tiles.length === 0 ? 'This generation has no splats.' : 'Loading …');
   writeAddress();  // without the token
   if (word) say('published', word);
   watchLevels().catch((e) => say('message', e.message));
+  watchCheck();
   requestAnimationFrame(frame);
 
   // For tests and the curious: what is shown now.
-  Object.assign(globalThis, { citysplat: { camera, city, diff, generations, map, pick, playback, player, renderer, scene, screenshot, state, readAddress, drawFrame, walkTo } });
+  Object.assign(globalThis, { citysplat: {
+    camera, city, diff, distances, drawFrame, generations, map, mover, pick, picking, playback, player, readAddress, renderer, scene, scenes, screenshot, state,
+    walkTo: (/** @type {number} */ share) => mover.walkTo(share) } });
 }
 
 start().catch((e) => {

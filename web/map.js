@@ -12,12 +12,13 @@
  * @property {number[]} inputs
  * @property {string} problem
  * @property {number[]} box
+ * @property {string} why the build made it
  */
 
 /** As /api/city lists them. @param {any[]} row @returns {Tile} */
 export const tileFrom = (row) => ({
   name: `${row[0]}/${row[1]}/${row[2]}`, splats: row[3], bytes: row[4], points: row[5], removed: row[6], builtIn: row[7],
-  inputs: row[8], problem: row[9], box: row.slice(10, 16),
+  inputs: row[8], problem: row[9], box: row.slice(10, 16), why: row[16] ?? '',
 });
 
 export class TileMap {

@@ -1,6 +1,6 @@
 // The panel of the player: slider, step, speed, which sensor, and how the city is shown beside the scans.
 
-import { byId, count, say } from './page.js';
+import { byId, count, say } from './panel.js';
 
 /** @typedef {import('./player.js').Player} Player */
 

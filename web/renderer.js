@@ -9,11 +9,24 @@ import { DISC_FRAGMENT, DISC_VERTEX, LINE_FRAGMENT, LINE_VERTEX, PICTURE_FRAGMEN
 /** @typedef {import('./scene.js').Part} Part */
 /** @typedef {{texture: WebGLTexture, wide: number[], half: number[]}} Columns */
 /** @typedef {{use: WebGLProgram, at: Record<string, WebGLUniformLocation | null>}} Program */
+/** @typedef {{forward: Vec3, left: Vec3, up: Vec3, parallel: boolean, tangents: number[], projection: number[]}} Lens */
+/**
+ * `tinted` lies over the city in one colour each; `measured` has distances in the place of intensities.
+ * @typedef {{city: Part[], brightness: number, tinted: {parts: Part[], tint: string}[], measured: Part[],
+ *   scans: import('./player.js').Scan[], lines: Float32Array}} Shown
+ */
+/** @typedef {{x: number, width: number, height: number}} Region a part of the picture, as high as all of it */
 /** @typedef {{width: number, height: number, colour: WebGLTexture | null, depth: WebGLTexture | null, buffer: WebGLFramebuffer | null}} Target */
 
 const WIDTH = 1024;
 const FAR = 1500;
-export const COLOURINGS = ['class', 'height', 'intensity', 'normal'];
+/** How far merged discs sink, as a share of their radius: a road line stays on a road whose discs are larger. */
+const SINK = 0.15;
+/** Farthest depth of a parallel projection. */
+const DEEP = 40000;
+/** As the shader numbers them. */
+export const COLOURINGS = ['class', 'height', 'intensity', 'normal', 'source', 'age', 'distance'];
+const DISTANCE = COLOURINGS.indexOf('distance');
 
 export class Renderer {
   // What begin() makes, in the constructor and again after a lost context.
@@ -24,6 +37,9 @@ export class Renderer {
   /** @type {WebGLVertexArrayObject | null} */ strokes = null;
   /** @type {WebGLBuffer | null} */ strokeEnds = null;
   /** @type {WebGLTexture | null} */ colours = null;
+  /** @type {WebGLTexture | null} */ values = null;
+  /** @type {WebGLTexture | null} */ groundIndex = null;
+  /** @type {WebGLTexture | null} */ groundCells = null;
   /** @type {Target | null} */ target = null;
 
   /** @param {HTMLCanvasElement} canvas */
@@ -35,7 +51,10 @@ export class Renderer {
     this.edges = true;
     this.colouring = 0;
     this.pointPixels = 1.2;  // radius of a return of a scan
-    this.projection = [1, 1, 0, 0];
+    this.distanceScale = 1;  // of an intensity that is a distance, to the ramp
+    /** @type {import('./colours.js').Ground | null} */ this.ground = null;
+    /** @type {string[]} */ this.valueColours = [];
+    this.unknown = '#4d4d4d';
     /** @type {[number, number]} */ this.heights = [0, 1];
     /** @type {{label: number, rgb: string}[]} */ this.classes = [];
     this.unlisted = '#808080';
@@ -56,24 +75,56 @@ export class Renderer {
     gl.enableVertexAttribArray(0);
     gl.vertexAttribPointer(0, 3, gl.FLOAT, false, 0, 0);
     this.colours = gl.createTexture();
+    this.values = gl.createTexture();
+    this.groundIndex = gl.createTexture();
+    this.groundCells = gl.createTexture();
     this.target = null;
     this.setClasses(this.classes, this.unlisted);
+    this.setGround(this.ground);
+    this.setValues(this.valueColours, this.unknown);
   }
 
   /** @param {{label: number, rgb: string}[]} classes @param {string} unlisted */
   setClasses(classes, unlisted) {
     this.classes = classes;
     this.unlisted = unlisted;
+    this.fillColours(this.colours, classes.map((c) => /** @type {[number, string]} */ ([c.label, c.rgb])), unlisted);
+  }
+
+  /** Colours of inputs or generations, by their numbers. @param {string[]} colours @param {string} unknown */
+  setValues(colours, unknown) {
+    this.valueColours = colours;
+    this.unknown = unknown;
+    this.fillColours(this.values, colours.map((rgb, i) => /** @type {[number, string]} */ ([i, rgb])), unknown);
+  }
+
+  /** One colour for each of 65536 numbers. @param {WebGLTexture | null} texture @param {[number, string][]} colours @param {string} other */
+  fillColours(texture, colours, other) {
     const gl = this.gl, pixels = new Uint8Array(4 * 65536);
-    const put = (/** @type {number} */ label, /** @type {string} */ rgb) => {
+    const put = (/** @type {number} */ number, /** @type {string} */ rgb) => {
       const value = parseInt(rgb.slice(1), 16);
-      pixels.set([value >> 16 & 255, value >> 8 & 255, value & 255, 255], 4 * label);
+      pixels.set([value >> 16 & 255, value >> 8 & 255, value & 255, 255], 4 * number);
     };
-    for (let label = 0; label < 65536; label++) put(label, unlisted);
-    for (const c of classes) put(c.label, c.rgb);
-    gl.bindTexture(gl.TEXTURE_2D, this.colours);
+    for (let number = 0; number < 65536; number++) put(number, other);
+    for (const [number, rgb] of colours) put(number, rgb);
+    gl.bindTexture(gl.TEXTURE_2D, texture);
     gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA8, 256, 256, 0, gl.RGBA, gl.UNSIGNED_BYTE, pixels);
     nearest(gl);
+  }
+
+  /** What lies where, or nothing. @param {import('./colours.js').Ground | null} ground */
+  setGround(ground) {
+    this.ground = ground;
+    const gl = this.gl, index = ground?.index ?? { width: 1, height: 1, words: new Uint16Array(1) };
+    const cells = ground?.cells ?? { width: 1, height: 1, words: new Uint32Array(1) };
+    gl.pixelStorei(gl.UNPACK_ALIGNMENT, 2);
+    gl.bindTexture(gl.TEXTURE_2D, this.groundIndex);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.R16UI, index.width, index.height, 0, gl.RED_INTEGER, gl.UNSIGNED_SHORT, index.words);
+    nearest(gl);
+    gl.bindTexture(gl.TEXTURE_2D, this.groundCells);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.R32UI, cells.width, cells.height, 0, gl.RED_INTEGER, gl.UNSIGNED_INT, cells.words);
+    nearest(gl);
+    gl.pixelStorei(gl.UNPACK_ALIGNMENT, 4);
   }
 
   /**
@@ -123,58 +174,78 @@ export class Renderer {
   }
 
   /**
-   * Returns how many discs of the city were drawn.
-   * @param {Camera} camera
-   * @param {{city: Part[], brightness: number, tinted: {parts: Part[], tint: string}[],
-   *   scans: import('./player.js').Scan[], lines: Float32Array}} what `tinted` lies over the city in one colour each
+   * One camera's picture in each region. Returns how many discs of cities were drawn.
+   * @param {Camera} camera @param {{region: Region, shown: Shown}[]} panes
    */
-  draw(camera, what) {
+  draw(camera, panes) {
     const gl = this.gl, target = this.prepareTarget();
-    const { forward, left, up } = axes(camera);
-    const tanX = Math.tan(camera.fov / 2), tanY = tanX * target.height / target.width;
-    const list = ranges(what.city, camera.eye), over = what.tinted.map(({ parts, tint }) => ({ list: ranges(parts, camera.eye), tint }));
-    // The nearest thing decides how much precision depths have.
-    const nearest = what.scans.length ? 0 : [list, ...over.map((o) => o.list)].flat().reduce((least, r) => Math.min(least, r.distance), 1000);
-    const near = Math.max(0.1, nearest * 0.5), far = 40000;
-    const depthTerms = [(far + near) / (far - near), 2 * far * near / (far - near)];
-
     gl.bindFramebuffer(gl.FRAMEBUFFER, target.buffer);
     gl.viewport(0, 0, target.width, target.height);
-    gl.enable(gl.DEPTH_TEST);
     gl.clearColor(0, 0, 0, 1);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
+    gl.enable(gl.SCISSOR_TEST);
+    let drawn = 0;
+    for (const { region, shown } of panes) {
+      gl.viewport(region.x, 0, region.width, region.height);
+      gl.scissor(region.x, 0, region.width, region.height);
+      drawn += this.drawPane(camera, region, shown, target);
+    }
+    gl.disable(gl.SCISSOR_TEST);
+    return drawn;
+  }
+
+  /** @param {Camera} camera @param {Region} region @param {Shown} what @param {Target} target */
+  drawPane(camera, region, what, target) {
+    const gl = this.gl, { eye } = camera;
+    const list = ranges(what.city, eye), measured = ranges(what.measured, eye);
+    const over = what.tinted.map(({ parts, tint }) => ({ list: ranges(parts, eye), tint }));
+    // The nearest thing decides how much precision depths have.
+    const nearest = what.scans.length ? 0 : [list, measured, ...over.map((o) => o.list)].flat().reduce((least, r) => Math.min(least, r.distance), 1000);
+    const lens = lensOf(camera, region, nearest);
+
+    gl.bindFramebuffer(gl.FRAMEBUFFER, target.buffer);
+    gl.enable(gl.DEPTH_TEST);
     gl.bindVertexArray(this.nothing);
     const { use, at } = this.discs;
     gl.useProgram(use);
-    gl.uniformMatrix3fv(at.cameraFromWorld, false,
-      [-left[0], up[0], -forward[0], -left[1], up[1], -forward[1], -left[2], up[2], -forward[2]]);
-    this.projection = [1 / tanX, 1 / tanY, depthTerms[0], -depthTerms[1]];
-    gl.uniform4fv(at.projection, this.projection);
-    gl.uniform1f(at.leastRadius, 0.6 * 2 * tanX / target.width);
+    setLens(gl, at, lens);
+    gl.uniform1f(at.leastRadius, pixelSize(0.6, lens, region));
     gl.uniform1f(at.farDistance, FAR);
-    gl.uniform2f(at.heights, this.heights[0] - camera.eye[2], this.heights[1] - camera.eye[2]);
-    gl.uniform1i(at.colouring, this.colouring);
+    gl.uniform2f(at.heights, this.heights[0] - eye[2], this.heights[1] - eye[2]);
+    const corner = this.ground?.corner ?? [0, 0];
+    gl.uniform2f(at.eyeOnGround, eye[0] - corner[0], eye[1] - corner[1]);
+    gl.uniform1f(at.valueScale, this.distanceScale);
+    // Distances have points of their own, over a city in its usual colours.
+    gl.uniform1i(at.colouring, this.colouring === DISTANCE ? 0 : this.colouring);
     gl.uniform1i(at.points, 0);
-    gl.uniform1i(at.columns, 0);
-    gl.uniform1i(at.classColours, 1);
-    gl.activeTexture(gl.TEXTURE1);
-    gl.bindTexture(gl.TEXTURE_2D, this.colours);
+    [['columns', null], ['classColours', this.colours], ['groundIndex', this.groundIndex], ['groundCells', this.groundCells], ['valueColours', this.values]]
+      .forEach(([name, texture], unit) => {
+        gl.uniform1i(at[/** @type {string} */ (name)], unit);
+        gl.activeTexture(gl.TEXTURE0 + unit);
+        gl.bindTexture(gl.TEXTURE_2D, /** @type {WebGLTexture | null} */ (texture));
+      });
     gl.activeTexture(gl.TEXTURE0);
     // What lies over the city must not be hidden by the same discs, or by coarser ones that stand for them.
-    gl.uniform1f(at.behind, over.length ? 0.02 : 0);
+    gl.uniform1f(at.behind, over.length || measured.length ? 0.02 : 0);
     gl.uniform1f(at.brightness, what.brightness);
     gl.uniform4f(at.tint, 0, 0, 0, 0);
-    let drawn = this.drawRanges(list, camera.eye);
+    let drawn = this.drawRanges(list, eye);
     gl.uniform1f(at.behind, 0);
     gl.uniform1f(at.brightness, 1);
     for (const { list: those, tint } of over) {
       const rgb = parseInt(tint.slice(1), 16), linear = [rgb >> 16, rgb >> 8 & 255, rgb & 255].map((v) => (v / 255) ** 2);
       gl.uniform4f(at.tint, linear[0], linear[1], linear[2], 1);
-      drawn += this.drawRanges(those, camera.eye);
+      drawn += this.drawRanges(those, eye);
     }
     gl.uniform4f(at.tint, 0, 0, 0, 0);
-    this.drawScans(camera, what, target.width);
-    this.finish(target, { forward, left, up }, [tanX, tanY], depthTerms);
+    gl.uniform1i(at.points, 1);
+    if (measured.length) {
+      gl.uniform1i(at.colouring, DISTANCE);
+      drawn += this.drawRanges(measured, eye);
+      gl.uniform1i(at.colouring, 0);
+    }
+    this.drawScans(camera, what, lens, region);
+    this.finish(target, lens, region);
     return drawn;
   }
 
@@ -191,25 +262,24 @@ export class Renderer {
     return drawn;
   }
 
-  /** The columns that are drawn next. @param {{texture: unknown, unit: number, corner: Vec3}} of @param {Vec3} eye */
+  /** The columns that are drawn next. @param {{texture: unknown, unit: number, corner: Vec3, id?: number[]}} of @param {Vec3} eye */
   bind(of, eye) {
     const gl = this.gl, columns = /** @type {Columns} */ (of.texture), { at } = this.discs;
     gl.bindTexture(gl.TEXTURE_2D, columns.texture);
     gl.uniform4iv(at.wideColumns, columns.wide);
     gl.uniform3iv(at.halfColumns, columns.half);
     gl.uniform1f(at.unit, of.unit);
+    gl.uniform1f(at.sink, (of.id?.[0] ?? 0) > 0 ? SINK : 0);
     gl.uniform3f(at.corner, of.corner[0] - eye[0], of.corner[1] - eye[1], of.corner[2] - eye[2]);
   }
 
   /**
    * Returns of scans face the eye and are a few pixels wide; lines are the edges of boxes.
-   * @param {Camera} camera @param {{scans: import('./player.js').Scan[], lines: Float32Array}} played @param {number} width
+   * @param {Camera} camera @param {Shown} shown @param {Lens} lens @param {Region} region
    */
-  drawScans(camera, { scans, lines }, width) {
-    const gl = this.gl, { at } = this.discs, tanX = Math.tan(camera.fov / 2);
-    gl.uniform1f(at.brightness, 1);
-    gl.uniform1i(at.points, 1);
-    gl.uniform1f(at.leastRadius, this.pointPixels * 2 * tanX / width);
+  drawScans(camera, { scans, lines }, lens, region) {
+    const gl = this.gl, { at } = this.discs;
+    gl.uniform1f(at.leastRadius, pixelSize(this.pointPixels, lens, region));
     for (const scan of scans) {
       if (!scan.texture) continue;
       this.bind(scan, camera.eye);
@@ -217,10 +287,7 @@ export class Renderer {
     }
     if (lines.length === 0) return;
     gl.useProgram(this.lines.use);
-    const { forward, left, up } = axes(camera);
-    gl.uniformMatrix3fv(this.lines.at.cameraFromWorld, false,
-      [-left[0], up[0], -forward[0], -left[1], up[1], -forward[1], -left[2], up[2], -forward[2]]);
-    gl.uniform4fv(this.lines.at.projection, this.projection);
+    setLens(gl, this.lines.at, lens);
     gl.bindVertexArray(this.strokes);
     gl.bindBuffer(gl.ARRAY_BUFFER, this.strokeEnds);
     gl.bufferData(gl.ARRAY_BUFFER, lines, gl.STREAM_DRAW);
@@ -228,20 +295,20 @@ export class Renderer {
     gl.bindVertexArray(this.nothing);
   }
 
-  /**
-   * @param {Target} target @param {{forward: Vec3, left: Vec3, up: Vec3}} frame
-   * @param {number[]} tangents @param {number[]} depthTerms
-   */
-  finish(target, { forward, left, up }, tangents, depthTerms) {
-    const gl = this.gl, { use, at } = this.picture;
+  /** Onto the screen, with the sky and the edges. @param {Target} target @param {Lens} lens @param {Region} region */
+  finish(target, lens, region) {
+    const gl = this.gl, { use, at } = this.picture, { forward, left, up } = lens;
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
     gl.disable(gl.DEPTH_TEST);
     gl.useProgram(use);
+    setLens(gl, at, lens);
     gl.uniform1i(at.picture, 0);
     gl.uniform1i(at.depths, 1);
-    gl.uniform2f(at.size, target.width, target.height);
-    gl.uniform2fv(at.tangents, tangents);
-    gl.uniform2fv(at.depthTerms, depthTerms.map((v) => -v));
+    gl.uniform2f(at.origin, region.x, 0);
+    gl.uniform2f(at.size, region.width, region.height);
+    gl.uniform2fv(at.tangents, lens.tangents);
+    const [, , slope, offset] = lens.projection;
+    gl.uniform2fv(at.depthTerms, lens.parallel ? [slope, offset] : [-slope, offset]);
     gl.uniform1i(at.edges, this.edges ? 1 : 0);
     gl.uniformMatrix3fv(at.worldFromCamera, false,
       [-left[0], -left[1], -left[2], up[0], up[1], up[2], -forward[0], -forward[1], -forward[2]]);
@@ -255,6 +322,33 @@ export class Renderer {
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_2D, null);
   }
+}
+
+/** @param {Camera} camera @param {Region} region @param {number} nearest metres @returns {Lens} */
+function lensOf(camera, region, nearest) {
+  const parallel = camera.span > 0, aspect = region.height / region.width;
+  const tanX = Math.tan(camera.fov / 2), tangents = [tanX, tanX * aspect];
+  if (parallel) {
+    const half = camera.span / 2;
+    return { ...axes(camera), parallel, tangents, projection: [1 / half, 1 / (half * aspect), 2 / DEEP, -1] };
+  }
+  const near = Math.max(0.1, nearest * 0.5), far = DEEP;
+  return { ...axes(camera), parallel, tangents,
+    projection: [1 / tangents[0], 1 / tangents[1], (far + near) / (far - near), -2 * far * near / (far - near)] };
+}
+
+/** Of so many pixels: in a parallel projection in metres, else at a distance of one metre. @param {number} pixels @param {Lens} lens @param {Region} region */
+function pixelSize(pixels, lens, region) {
+  return pixels * 2 / lens.projection[0] / region.width;
+}
+
+/** @param {WebGL2RenderingContext} gl @param {Program['at']} at @param {Lens} lens */
+function setLens(gl, at, { forward, left, up, parallel, projection }) {
+  gl.uniformMatrix3fv(at.cameraFromWorld, false,
+    [-left[0], up[0], -forward[0], -left[1], up[1], -forward[1], -left[2], up[2], -forward[2]]);
+  gl.uniform4fv(at.projection, projection);
+  gl.uniform1i(at.parallel, parallel ? 1 : 0);
+  gl.uniform3fv(at.forward, forward);
 }
 
 /**
@@ -289,7 +383,7 @@ function nearest(gl) {
 }
 
 /** @param {WebGL2RenderingContext} gl @param {string} vertex @param {string} fragment @returns {Program} */
-function program(gl, vertex, fragment) {
+export function program(gl, vertex, fragment) {
   const use = /** @type {WebGLProgram} */ (gl.createProgram());
   for (const [kind, text] of /** @type {[number, string][]} */ ([[gl.VERTEX_SHADER, vertex], [gl.FRAGMENT_SHADER, fragment]])) {
     const shader = /** @type {WebGLShader} */ (gl.createShader(kind));

@@ -9,7 +9,7 @@
 // shown, oldest first, then shown ones that matter clearly less than the new one. A cube for which there is no
 // room is not asked for again before the camera moves, so that nothing is loaded and dropped in turn.
 
-import { boxDistance, focalLength, mayBeSeen, sidePlanes } from './math.js';
+import { boxDistance, mayBeSeen, pixelsPerMetre, sidePlanes } from './math.js';
 
 /** @typedef {import('./math.js').Vec3} Vec3 */
 /** @typedef {import('./math.js').Camera} Camera */
@@ -80,6 +80,7 @@ export class Scene {
     this.discBudget = 1_000_000;
     this.byteBudget = 256 * 2 ** 20;
     this.errorPixels = 6;
+    /** Nothing finer is shown: to look at levels one by one. */ this.finest = 0;
     /** @type {Map<string, Cube>} */ this.cubes = new Map();
     this.roots = city.roots.map((id) => this.cube(id, null));
     this.bytes = 0;
@@ -124,7 +125,7 @@ export class Scene {
     this.frame++;
     // Only when the budget was lowered, or the coarsest cubes alone are larger.
     while (this.bytes > this.byteBudget && this.trim()) { /* from the finest up */ }
-    const view = { eye: camera.eye, planes: sidePlanes(camera, size), focal: focalLength(camera, size) };
+    const view = { eye: camera.eye, planes: sidePlanes(camera, size), pixels: (/** @type {number} */ distance) => pixelsPerMetre(camera, size, distance) };
     /** @type {Part[]} */ const open = [];
     /** @type {Part[]} */ const shown = [];
     /** @type {{cube: Cube, error: number}[]} */ const wanted = [];
@@ -136,7 +137,7 @@ export class Scene {
       for (const part of this.parts(root, view, null)) { push(open, part); discs += part.count; }
     }
     for (let part = pop(open); part; part = pop(open)) {
-      if (!part.below || part.error <= this.errorPixels) { shown.push(part); continue; }
+      if (!part.below || part.error <= this.errorPixels || part.below.id[0] < this.finest) { shown.push(part); continue; }
       const below = part.below;
       if (below.state !== 'ready') {
         shown.push(part);
@@ -163,7 +164,7 @@ export class Scene {
   /**
    * The visible parts of a cube: one for each piece in cells, one for each octant above. With `of`, only what
    * stands for that part of the cube above.
-   * @param {Cube} cube @param {{eye: Vec3, planes: Vec3[], focal: number}} view @param {Part | null} of
+   * @param {Cube} cube @param {{eye: Vec3, planes: import('./math.js').Plane[], pixels: (distance: number) => number}} view @param {Part | null} of
    * @returns {Part[]}
    */
   parts(cube, view, of) {
@@ -186,7 +187,7 @@ export class Scene {
           cube, pieces: [piece], count: piece.count, below: this.below(cube, name), error: 0, distance });
       }
     }
-    for (const part of found.values()) part.error = voxel(level) * view.focal / Math.max(part.distance, 1);
+    for (const part of found.values()) part.error = voxel(level) * view.pixels(part.distance);
     return [...found.values()];
   }
 

@@ -67,7 +67,8 @@ struct Hit {
     Vec3 position;
     Vec3f normal;  ///< towards the ray's origin
     std::uint16_t label = 0, intensity = 0;
-    std::uint64_t splat = 0;  ///< its id; the same in every generation that has the splat
+    std::uint64_t splat = 0;     ///< its id; the same in every generation that has the splat
+    std::uint16_t instance = 0;  ///< of what is not the city; 0: the city
 };
 
 /// Casts rays at a city of which only a part need fit the memory. Used by one thread at a time; works with

@@ -62,6 +62,7 @@ struct Return {
     std::uint16_t beam = 0, label = 0, intensity = 0;
     std::uint8_t hits = 0;
     Status status = Status::none;
+    std::uint16_t instance = 0;  ///< of what is not the city; 0: the city
 };
 
 struct Scan {

@@ -201,13 +201,13 @@ PointsLeftOut& PointsLeftOut::operator+=(const PointsLeftOut& o) {
 PatchStore::PatchStore(std::span<const Drive> drives, const PatchOptions& options, const Place& place,
                        Sights& sights, const Run& run)
     : file_(temporary_file(place.scratch)) {
-    const auto& [cancel, progress] = run;
+    const CancelToken& cancel = run.cancel;
     std::uint64_t points = 0;
     for (const Drive& drive : drives) points += points_of(drive, cancel);
     const std::uint64_t sample = threshold(options.most_points, points);
     PatchRuns runs(place.scratch, place.memory_bytes / 4);
     {
-        Progress::Stage stage(progress, "read", points, "pts");
+        Progress::Stage stage(run.progress, "read", points, "pts");
         std::mutex counting;
         std::uint32_t first_slot = 0;
         for (const Drive& drive : drives) {

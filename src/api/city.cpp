@@ -62,30 +62,28 @@ Caster::~Caster() = default;
 Caster::Caster(Caster&&) noexcept = default;
 Caster& Caster::operator=(Caster&&) noexcept = default;
 
+Hit to_api(const trace::Hit& hit, const trace::Ray& ray) {
+    if (!hit.exists()) return {};
+    const citysplat::Vec3f normal = unpack_normal(hit.normal);
+    return {true,
+            hit.range_m,
+            to_api(ray.origin + vec_cast<double>(ray.direction) * hit.range_m),
+            to_api(dot(normal, ray.direction) > 0 ? -normal : normal),
+            hit.label,
+            hit.intensity,
+            hit.splat_id,
+            hit.instance};
+}
+
 std::vector<Hit> Caster::cast(std::span<const Ray> rays) {
     return guarded([&] {
         std::vector<trace::Ray> inner;
         inner.reserve(rays.size());
-        for (const Ray& r : rays)
-            inner.push_back({from_api(r.origin),
-                             {r.direction.x, r.direction.y, r.direction.z},
-                             r.min_range_m,
-                             r.max_range_m});
+        for (const Ray& ray : rays) inner.push_back(from_api(ray));
         std::vector<trace::Hit> found(rays.size());
         parts_->resident.closest(inner, found, CancelToken());
         std::vector<Hit> hits(rays.size());
-        for (std::size_t i = 0; i < rays.size(); ++i) {
-            const trace::Hit& hit = found[i];
-            if (!hit.exists()) continue;
-            const citysplat::Vec3f normal = unpack_normal(hit.normal), direction = inner[i].direction;
-            hits[i] = {true,
-                       hit.range_m,
-                       to_api(inner[i].origin + vec_cast<double>(direction) * hit.range_m),
-                       to_api(dot(normal, direction) > 0 ? -normal : normal),
-                       hit.label,
-                       hit.intensity,
-                       hit.splat_id};
-        }
+        for (std::size_t i = 0; i < rays.size(); ++i) hits[i] = to_api(found[i], inner[i]);
         return hits;
     });
 }

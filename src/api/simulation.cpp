@@ -46,6 +46,24 @@ double Sensor::scans_per_second() const { return parts_->sensor.scan_hz; }
 std::uint32_t Sensor::rays_per_scan() const { return parts_->sensor.rays_per_scan(); }
 double Sensor::max_range_m() const { return parts_->sensor.max_range_m; }
 
+void to_api(const sim::Scan& from, Scan& scan) {
+    scan.index = from.index;
+    scan.time_s = from.time_s;
+    scan.sensor = to_api(from.world_from_sensor);
+    scan.returns.clear();
+    for (const sim::Return& r : from.returns)
+        scan.returns.push_back({to_api(r.position), r.range_m, r.time_s, to_api(r.normal), r.cosine,
+                                r.splat_id, r.beam, r.label, r.intensity, r.hits,
+                                static_cast<Status>(r.status), r.instance});
+}
+
+sim::SensorRun run_of(const Sensor& sensor, const SimulationOptions& options) {
+    sim::SensorRun run{sensor.parts().sensor, from_api(options.mount), options.seed};
+    run.noise = options.noise;
+    run.hits = options.hits_per_return;
+    return run;
+}
+
 namespace {
 
 /// Hands scans over in order, on the thread that concludes them.
@@ -55,14 +73,7 @@ class Handover final : public sim::ScanSink {
 
     void consume(const sim::Scan&) override {}
     void conclude(const sim::Scan& scan) override {
-        scan_.index = scan.index;
-        scan_.time_s = scan.time_s;
-        scan_.sensor = to_api(scan.world_from_sensor);
-        scan_.returns.clear();
-        for (const sim::Return& r : scan.returns)
-            scan_.returns.push_back({to_api(r.position), r.range_m, r.time_s, to_api(r.normal), r.cosine,
-                                     r.splat_id, r.beam, r.label, r.intensity, r.hits,
-                                     static_cast<Status>(r.status)});
+        to_api(scan, scan_);
         if (!take_(scan_)) throw Interrupted();
     }
 
@@ -76,9 +87,7 @@ class Handover final : public sim::ScanSink {
 SimulationResult simulate(const City& city, const Sensor& sensor, const Trajectory& trajectory,
                           const SimulationOptions& options, const std::function<bool(const Scan&)>& take) {
     return guarded([&] {
-        sim::SensorRun run{sensor.parts().sensor, from_api(options.mount), options.seed};
-        run.noise = options.noise;
-        run.hits = options.hits_per_return;
+        const sim::SensorRun run = run_of(sensor, options);
         sim::SimulationOptions inner;
         inner.schedule = {options.from_s, options.to_s, options.scans_per_second};
         inner.cache.budget_bytes = options.memory_bytes;

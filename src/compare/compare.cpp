@@ -9,6 +9,7 @@
 #include <cmath>
 #include <memory>
 #include <mutex>
+#include <tuple>
 
 namespace citysplat::compare {
 
@@ -20,7 +21,7 @@ constexpr double kHalo_m = 1.0;
 class NeighbourTree {
   public:
     explicit NeighbourTree(std::vector<ColumnPoint> points)
-        : points_(std::move(points)), tree_(3, *this, {16}) {}
+        : points_(sorted(std::move(points))), tree_(3, *this, {16}) {}
 
     double distance_to(const ColumnPoint& query) const {
         const float at[3] = {query.x, query.y, query.z};
@@ -46,6 +47,14 @@ class NeighbourTree {
     }
 
   private:
+    /// Of several neighbours that are as far in float the tree takes one by its order: it must not depend on
+    /// who read the points first.
+    static std::vector<ColumnPoint> sorted(std::vector<ColumnPoint> points) {
+        std::sort(points.begin(), points.end(), [](const ColumnPoint& a, const ColumnPoint& b) {
+            return std::tie(a.x, a.y, a.z) < std::tie(b.x, b.y, b.z);
+        });
+        return points;
+    }
     using Tree = nanoflann::KDTreeSingleIndexAdaptor<nanoflann::L2_Simple_Adaptor<float, NeighbourTree>,
                                                      NeighbourTree, 3, std::uint32_t>;
     std::vector<ColumnPoint> points_;
@@ -83,44 +92,70 @@ std::vector<ColumnPoint> surroundings(const PointColumns& reference, Column cent
     return all;
 }
 
-DistancesByClass compare_column(const PointColumns& simulated, const PointColumns& reference, Column column) {
-    DistancesByClass result;
+/// Calls found(point, distance) for every simulated point of a column.
+template <class Found>
+void compare_column(const PointColumns& simulated, const PointColumns& reference, Column column,
+                    const Found& found) {
     std::vector<ColumnPoint> far;
     {
         const NeighbourTree tree(reference.read(column));
         for (const ColumnPoint& query : simulated.read(column)) {
             const double distance = tree.distance_to(query);
             if (distance <= kHalo_m)
-                result.add(query.label, distance);
+                found(query, distance);
             else
                 far.push_back(query);
         }
     }
-    if (far.empty()) return result;
+    if (far.empty()) return;
     const NeighbourTree tree(surroundings(reference, column));
-    for (const ColumnPoint& query : far) result.add(query.label, tree.distance_to(query));
-    return result;
+    for (const ColumnPoint& query : far) found(query, tree.distance_to(query));
+}
+
+PointDistance in_world(Column column, const ColumnPoint& p, double distance_m) {
+    const auto from = [](std::int64_t index, float offset) {
+        return static_cast<double>(index) * PointColumns::kSize_m + static_cast<double>(offset);
+    };
+    return {{from(column.x, p.x), from(column.y, p.y), static_cast<double>(p.z)}, distance_m, p.label};
+}
+
+bool comes_before(const PointDistance& a, const PointDistance& b) {
+    return std::tie(a.at.x, a.at.y, a.at.z, a.label, a.distance_m) <
+           std::tie(b.at.x, b.at.y, b.at.z, b.label, b.distance_m);
 }
 
 }  // namespace
 
-DistancesByClass cloud_to_cloud(std::span<const OpenCloud> simulated, std::span<const OpenCloud> reference,
-                                const std::filesystem::path& temp, const CancelToken& cancel,
-                                Progress& progress) {
+DistancesByClass cloud_to_cloud(const ComparedClouds& clouds, const std::filesystem::path& temp,
+                                const CancelToken& cancel, Progress& progress, const TakeDistances& take) {
     PointColumns reference_columns(temp, kHalo_m), simulated_columns(temp, 0);
-    scatter(reference, reference_columns, "read reference", cancel, progress);
-    scatter(simulated, simulated_columns, "read scans", cancel, progress);
+    scatter(clouds.reference, reference_columns, "read reference", cancel, progress);
+    scatter(clouds.simulated, simulated_columns, "read scans", cancel, progress);
     const std::vector<Column>& columns = simulated_columns.columns();
     Progress::Stage stage(progress, "compare", columns.size(), "columns");
     DistancesByClass result;
     std::mutex mutex;
-    parallel_for(columns.size(), [&](std::size_t i) {
-        cancel.check();
-        const DistancesByClass part = compare_column(simulated_columns, reference_columns, columns[i]);
-        stage.advance(1);
-        const std::lock_guard lock(mutex);
-        result.add(part);
-    });
+    // Columns whose points wait for their turn to be taken.
+    const std::size_t at_a_time = take ? 32 : columns.size();
+    for (std::size_t first = 0; first < columns.size(); first += at_a_time) {
+        std::vector<std::vector<PointDistance>> waiting(std::min(at_a_time, columns.size() - first));
+        parallel_for(waiting.size(), [&](std::size_t i) {
+            cancel.check();
+            const Column column = columns[first + i];
+            DistancesByClass part;
+            compare_column(simulated_columns, reference_columns, column,
+                           [&](const ColumnPoint& point, double distance_m) {
+                               part.add(point.label, distance_m);
+                               if (take) waiting[i].push_back(in_world(column, point, distance_m));
+                           });
+            std::sort(waiting[i].begin(), waiting[i].end(), comes_before);
+            stage.advance(1);
+            const std::lock_guard lock(mutex);
+            result.add(part);
+        });
+        for (const auto& points : waiting)
+            if (take) take(points);
+    }
     return result;
 }
 

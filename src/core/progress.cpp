@@ -1,10 +1,12 @@
 #include "core/progress.hpp"
 
 #include "core/bytes.hpp"
+#include "core/listening/progress_listener.hpp"
 #include "core/printable.hpp"
 
 #include <cinttypes>
 #include <cstdio>
+#include <map>
 
 namespace citysplat {
 
@@ -45,7 +47,37 @@ std::string rate_text(double per_second, const std::string& unit) {
     return text;
 }
 
+/// Who hears which Progress. They are few, and asked a few times a second.
+struct Listeners {
+    std::mutex mutex;
+    std::map<const Progress*, std::function<void(const ProgressNote&)>> hear;
+};
+Listeners& listeners() {
+    static Listeners all;
+    return all;
+}
+
+/// True when somebody heard it.
+bool tell_listener(const Progress& progress, const ProgressNote& note) {
+    Listeners& all = listeners();
+    const std::lock_guard lock(all.mutex);
+    const auto found = all.hear.find(&progress);
+    if (found == all.hear.end()) return false;
+    found->second(note);
+    return true;
+}
+
 }  // namespace
+
+ProgressListener::ProgressListener(const Progress& progress, std::function<void(const ProgressNote&)> hear)
+    : progress_(&progress) {
+    const std::lock_guard lock(listeners().mutex);
+    listeners().hear.emplace(&progress, std::move(hear));
+}
+ProgressListener::~ProgressListener() {
+    const std::lock_guard lock(listeners().mutex);
+    listeners().hear.erase(progress_);
+}
 
 Progress::Stage::Stage(Progress& progress, std::string_view name, std::uint64_t total, std::string_view unit)
     : progress_(progress),
@@ -83,6 +115,7 @@ void Progress::Stage::report(bool last) {
     const double eta_s = has_eta ? static_cast<double>(total_ - done) / per_second : 0;
 
     if (progress_.style_ == ProgressStyle::json) {
+        if (tell_listener(progress_, {name_, unit_, done, total_, seconds, last})) return;
         std::fprintf(
             stderr,
             "{\"stage\":\"%s\",\"done\":%" PRIu64 ",\"total\":%" PRIu64

@@ -59,6 +59,8 @@ namespace {
 
 /// Quaternions written with two decimals are this far from length 1.
 constexpr double kUnitTolerance = 0.02;
+/// Quaternions that were normalised are this far from it at most.
+constexpr double kRounding = 1e-15;
 
 double norm(const Quaternion& q) { return std::sqrt(q.x * q.x + q.y * q.y + q.z * q.z + q.w * q.w); }
 
@@ -100,7 +102,9 @@ StampedPose checked(StampedPose stamped, double last_s, const PoseName& name) {
     const double n = norm(q);
     if (!(std::fabs(n - 1) <= kUnitTolerance))
         fail("the rotation quaternion has the length " + std::to_string(n) + "; expected 1");
-    q = {q.x / n, q.y / n, q.z / n, q.w / n};
+    // What is of unit length up to rounding stays: a pose that was read from a trajectory is the same in
+    // another.
+    if (std::fabs(n - 1) > kRounding) q = {q.x / n, q.y / n, q.z / n, q.w / n};
     if (name.index > 0 && !(time_s > last_s))
         fail("time " + std::to_string(time_s) + " does not follow " + std::to_string(last_s) +
              "; sort the file by time and remove duplicates");
@@ -122,8 +126,13 @@ std::optional<Pose> Trajectory::at(double time_s) const {
     if (!covers(time_s)) return std::nullopt;
     const auto after = std::upper_bound(poses_.begin(), poses_.end(), time_s,
                                         [](double t, const StampedPose& p) { return t < p.time_s; });
-    if (after == poses_.end()) return poses_.back().world_from_body;
-    const StampedPose &a = after[-1], &b = *after;
+    // The last pose is what it would be if others followed: rotations pass through slerp() everywhere.
+    const StampedPose& a = after[-1];
+    if (after == poses_.end()) {
+        const auto& [translation, rotation] = a.world_from_body;
+        return Pose{translation, slerp(rotation, rotation, 0)};
+    }
+    const StampedPose& b = *after;
     const double t = (time_s - a.time_s) / (b.time_s - a.time_s);
     const Pose &pa = a.world_from_body, &pb = b.world_from_body;
     return Pose{pa.translation + t * (pb.translation - pa.translation), slerp(pa.rotation, pb.rotation, t)};

@@ -65,9 +65,11 @@ void SurfaceMap::change(std::span<const ObjectPoint> points, std::int64_t sign) 
                            static_cast<std::size_t>(at[0]);
         if (index_[place] == 0) {
             cells_.push_back({{}, {at[0], at[1], at[2]}});
+            means_.emplace_back();
             index_[place] = static_cast<std::uint32_t>(cells_.size());
         }
-        Sums& s = cells_[index_[place] - 1].sums;
+        Cell& cell = cells_[index_[place] - 1];
+        Sums& s = cell.sums;
         const std::int64_t x = to_lattice(point.place.x) - (min_[0] + at[0]) * cell_steps_;
         const std::int64_t y = to_lattice(point.place.y) - (min_[1] + at[1]) * cell_steps_;
         const std::int64_t z = to_lattice(point.place.z) - (min_[2] + at[2]) * cell_steps_;
@@ -77,6 +79,7 @@ void SurfaceMap::change(std::span<const ObjectPoint> points, std::int64_t sign) 
         s.xx += sign * x * x, s.yy += sign * y * y, s.zz += sign * z * z;
         s.xy += sign * x * y, s.xz += sign * x * z, s.yz += sign * y * z;
         s.i += sign * i, s.ix += sign * i * x, s.iy += sign * i * y, s.iz += sign * i * z;
+        means_[index_[place] - 1] = mean_of(cell);
     }
     ++version_;
 }
@@ -97,6 +100,13 @@ void SurfaceMap::Sums::add_shifted(const Sums& s, std::int64_t dx, std::int64_t 
 Vec3d SurfaceMap::corner_of(const Cell& cell) const {
     return {to_metres((min_[0] + cell.at[0]) * cell_steps_), to_metres((min_[1] + cell.at[1]) * cell_steps_),
             to_metres((min_[2] + cell.at[2]) * cell_steps_)};
+}
+
+SurfaceMap::Mean SurfaceMap::mean_of(const Cell& cell) const {
+    const Sums& s = cell.sums;
+    if (s.n == 0) return {};
+    const double scale = kLatticeStep_m / as_double(s.n);
+    return {corner_of(cell) + Vec3d{as_double(s.x), as_double(s.y), as_double(s.z)} * scale, true};
 }
 
 namespace {
@@ -170,28 +180,30 @@ SurfaceMap::Patch SurfaceMap::patch_of(const Cell& cell) const {
 }
 
 const SurfaceMap::Patch* SurfaceMap::nearest(Vec3d place) const {
-    std::int32_t at[3];
+    std::int32_t at[3], low[3], high[3];
     if (!cell_at(place, at)) return nullptr;
+    for (int a = 0; a < 3; ++a) low[a] = std::max(at[a] - 1, 0), high[a] = std::min(at[a] + 1, size_[a] - 1);
     const Patch* best = nullptr;
     double best2 = 0;
-    for (std::int32_t dz = -1; dz <= 1; ++dz)
-        for (std::int32_t dy = -1; dy <= 1; ++dy)
-            for (std::int32_t dx = -1; dx <= 1; ++dx) {
-                const Cell* cell = find(at[0] + dx, at[1] + dy, at[2] + dz);
-                if (!cell || cell->sums.n == 0) continue;
-                const double scale = kLatticeStep_m / as_double(cell->sums.n);
-                const Vec3d mean =
-                    corner_of(*cell) +
-                    Vec3d{as_double(cell->sums.x), as_double(cell->sums.y), as_double(cell->sums.z)} * scale;
-                const double distance2 = dot(mean - place, mean - place);
+    for (std::int32_t z = low[2]; z <= high[2]; ++z)
+        for (std::int32_t y = low[1]; y <= high[1]; ++y) {
+            const std::uint32_t* row =
+                index_.data() + (static_cast<std::ptrdiff_t>(z) * size_[1] + y) * size_[0];
+            for (std::int32_t x = low[0]; x <= high[0]; ++x) {
+                if (row[x] == 0) continue;
+                const Mean& mean = means_[row[x] - 1];
+                if (!mean.taken) continue;
+                const double distance2 = dot(mean.place - place, mean.place - place);
                 if (best && distance2 >= best2) continue;
-                if (cell->patch_version != version_) {
-                    cell->patch = patch_of(*cell);
-                    cell->patch_version = version_;
+                const Cell& cell = cells_[row[x] - 1];
+                if (cell.patch_version != version_) {
+                    cell.patch = patch_of(cell);
+                    cell.patch_version = version_;
                 }
-                if (!cell->patch.flat) continue;
-                best = &cell->patch, best2 = distance2;
+                if (!cell.patch.flat) continue;
+                best = &cell.patch, best2 = distance2;
             }
+        }
     return best;
 }
 

@@ -56,7 +56,14 @@ class SurfaceMap {
         mutable Patch patch{};
         mutable std::uint64_t patch_version = 0;
     };
+    /// The mean of a cell's points: what most questions ask of it, apart from the rest so that many fit the
+    /// processor's cache.
+    struct Mean {
+        Vec3d place;
+        bool taken;  ///< the cell holds points
+    };
     void change(std::span<const ObjectPoint> points, std::int64_t sign);
+    Mean mean_of(const Cell& cell) const;
     bool cell_at(Vec3d place, std::int32_t (&cell)[3]) const;
     const Cell* find(std::int32_t x, std::int32_t y, std::int32_t z) const;
     Patch patch_of(const Cell& cell) const;
@@ -68,6 +75,7 @@ class SurfaceMap {
     std::int32_t size_[3];              ///< of the grid, in cells
     std::vector<std::uint32_t> index_;  ///< by place in the grid; 0: no cell, else its number plus one
     std::vector<Cell> cells_;
+    std::vector<Mean> means_;  ///< as cells_
     std::uint64_t version_ = 1;
 };
 

@@ -64,12 +64,14 @@ Recipe recipe_of(const tiling::GenerationRow& generation, const std::string& whe
     return recipe;
 }
 
-std::optional<Recipe> remembered_recipe(const std::filesystem::path& city) {
+std::optional<Recipe> remembered_recipe(const std::filesystem::path& city,
+                                        std::optional<std::int64_t> generation) {
     const tiling::CityPaths paths(city);
     if (!paths.is_city()) return std::nullopt;
-    const auto latest = tiling::Catalog::open_to_read(paths.catalog()).latest();
-    if (!latest) return std::nullopt;
-    return recipe_of(*latest, paths.catalog().string());
+    tiling::Catalog catalog = tiling::Catalog::open_to_read(paths.catalog());
+    const auto row = generation ? catalog.generation(*generation) : catalog.latest();
+    if (!row) return std::nullopt;
+    return recipe_of(*row, paths.catalog().string());
 }
 
 Recipe recipe_for(const std::filesystem::path& city, const RecipeChanges& changes) {

@@ -37,7 +37,8 @@ struct RecipeChanges {
 Recipe recipe_of(const tiling::GenerationRow& generation, const std::string& where);
 
 /// What the latest generation of a city was made by; nothing for a directory without one.
-std::optional<Recipe> remembered_recipe(const std::filesystem::path& city);
+std::optional<Recipe> remembered_recipe(const std::filesystem::path& city,
+                                        std::optional<std::int64_t> generation = {});
 
 /// The recipe of the city's latest generation, or that of a new city, with the changes. Throws UsageError
 /// when they do not go together.

@@ -78,21 +78,24 @@ void ResidentCity::cast(std::span<const Ray> rays, const CancelToken& cancel, co
     visit(reach(rays), cancel, [&](const Pass& pass) {
         parallel_for((rays.size() + batch - 1) / batch, [&](std::size_t i) {
             cancel.check();
-            trace(pass.tiles, i * batch, std::min(batch, rays.size() - i * batch));
+            trace(pass, i * batch, std::min(batch, rays.size() - i * batch));
         });
     });
 }
 
-void ResidentCity::closest(std::span<const Ray> rays, std::span<Hit> hits, const CancelToken& cancel) {
-    cast(rays, cancel, [&](const TileSet& tiles, std::size_t first, std::size_t count) {
-        tracer_.closest(tiles, rays.subspan(first, count), hits.subspan(first, count));
+void ResidentCity::closest(std::span<const Ray> rays, std::span<Hit> hits, const CancelToken& cancel,
+                           std::span<const Part> parts) {
+    cast(rays, cancel, [&](const Pass& pass, std::size_t first, std::size_t count) {
+        // Once is enough for the parts: what was met is kept.
+        const Scene scene(pass.tiles, pass.first ? parts : std::span<const Part>());
+        tracer_.closest(scene, rays.subspan(first, count), hits.subspan(first, count));
     });
 }
 
 void ResidentCity::nearest(std::span<const Ray> rays, Depth depth, std::span<HitList> lists,
                            const CancelToken& cancel) {
-    cast(rays, cancel, [&](const TileSet& tiles, std::size_t first, std::size_t count) {
-        tracer_.nearest(tiles, rays.subspan(first, count), depth.hits, depth.gap_m,
+    cast(rays, cancel, [&](const Pass& pass, std::size_t first, std::size_t count) {
+        tracer_.nearest(pass.tiles, rays.subspan(first, count), depth.hits, depth.gap_m,
                         lists.subspan(first, count));
     });
 }

@@ -41,8 +41,9 @@ class ResidentCity {
     std::vector<std::uint32_t> reach(std::span<const Ray> rays) const;
 
     /// Puts the first hit of each ray into `hits`, which are empty. Neighbouring rays should be next to each
-    /// other.
-    void closest(std::span<const Ray> rays, std::span<Hit> hits, const CancelToken& cancel);
+    /// other. `parts` are met besides the city.
+    void closest(std::span<const Ray> rays, std::span<Hit> hits, const CancelToken& cancel,
+                 std::span<const Part> parts = {});
 
     /// How many hits of a ray are wanted, and how far they may lie apart: see Tracer::nearest().
     struct Depth {
@@ -62,7 +63,7 @@ class ResidentCity {
     CacheStatistics statistics() const { return cache_.statistics(); }
 
   private:
-    /// Calls trace(tiles, first ray, count) for batches of the rays, in parallel, pass by pass.
+    /// Calls trace(pass, first ray, count) for batches of the rays, in parallel, pass by pass.
     template <class Trace>
     void cast(std::span<const Ray> rays, const CancelToken& cancel, const Trace& trace);
     std::vector<std::vector<std::uint32_t>> split(std::span<const std::uint32_t> tiles) const;

@@ -68,14 +68,14 @@ std::vector<trace::Ray> corner_rays(const Camera& camera, double far_m) {
 
 class Renderer {
   public:
-    Renderer(const TileSource& city, const trace::Tracer& tracer, const Camera& camera,
-             const RenderOptions& options)
-        : camera_(camera),
-          options_(options),
-          city_(city, tracer, trace::CacheOptions{options.budget_bytes}),
-          tiles_(city_.reach(corner_rays(camera, options.far_m))),
-          shader_(city.classes(), options, height(0.02), height(0.9)),
-          pixels_(static_cast<std::size_t>(camera.width) * static_cast<std::size_t>(camera.height)),
+    Renderer(const TileSource& city, const trace::Tracer& tracer, const View& view)
+        : camera_(view.camera),
+          options_(view.options),
+          parts_(view.parts),
+          city_(city, tracer, trace::CacheOptions{options_.budget_bytes}),
+          tiles_(city_.reach(corner_rays(camera_, options_.far_m))),
+          shader_(city.classes(), options_, height(0.02), height(0.9)),
+          pixels_(static_cast<std::size_t>(camera_.width) * static_cast<std::size_t>(camera_.height)),
           depth_(pixels_.size()) {}
 
     Rendering run(const CancelToken& cancel, Progress& progress) {
@@ -120,6 +120,7 @@ class Renderer {
         std::vector<trace::Hit> hits(band.blocks() * band.padded_rays());
         const trace::Tracer& tracer = city_.tracer();
         city_.visit(tiles_, cancel, [&](const trace::ResidentCity::Pass& pass) {
+            const trace::Scene scene(pass.tiles, pass.first ? parts_ : std::span<const trace::Part>());
             parallel_for(band.blocks(), [&](std::size_t block) {
                 if (cancel.requested()) return;
                 std::vector<trace::Ray> rays;
@@ -130,7 +131,7 @@ class Renderer {
                     std::span(hits).subspan(block * band.padded_rays(), rays.size());
                 for (std::size_t at = 0; at < rays.size(); at += batch) {
                     const std::size_t n = std::min(batch, rays.size() - at);
-                    tracer.closest(pass.tiles, std::span(rays).subspan(at, n), out.subspan(at, n));
+                    tracer.closest(scene, std::span(rays).subspan(at, n), out.subspan(at, n));
                 }
             });
         });
@@ -166,6 +167,7 @@ class Renderer {
 
     const Camera& camera_;
     RenderOptions options_;
+    std::span<const trace::Part> parts_;
     trace::ResidentCity city_;
     std::vector<std::uint32_t> tiles_;
     Shader shader_;
@@ -178,7 +180,7 @@ class Renderer {
 
 Rendering render(const TileSource& city, const trace::Tracer& tracer, const View& view,
                  const CancelToken& cancel, Progress& progress) {
-    return Renderer(city, tracer, view.camera, view.options).run(cancel, progress);
+    return Renderer(city, tracer, view).run(cancel, progress);
 }
 
 }  // namespace citysplat::view

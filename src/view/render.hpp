@@ -32,6 +32,8 @@ struct RenderOptions {
 struct View {
     Camera camera;
     RenderOptions options;
+    /// What else there is, where it is at time 0. Of the tracer that renders.
+    std::span<const trace::Part> parts{};
 };
 
 /// A picture, and what was done for it.

@@ -1,23 +1,26 @@
 // `citysplat view` and a real browser that looks at it.
 import { execFileSync, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
-const { CITYSPLAT, CHROMIUM, MODULES } = process.env;
-export const { SCRATCH } = process.env;
+const { CITYSPLAT, CHROMIUM } = process.env;
+export const { MODULES, SCRATCH } = process.env;
 const { chromium } = createRequire(`${MODULES}/`)('playwright-core');
 export const run = (...words) => execFileSync(CITYSPLAT, ['--json', '-q', ...words], { stdio: ['ignore', 'pipe', 'inherit'] });
 export const json = (...words) => JSON.parse(run(...words).toString());
 
 /** `citysplat view` while it runs. */
-export async function view(city, ...more) {
-  const child = spawn(CITYSPLAT, ['-q', 'view', city, '--trajectory', `${SCRATCH}/drive/trajectory.tum`, ...more],
-    { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, XDG_CACHE_HOME: `${SCRATCH}/cache` } });
+export const view = (city, ...more) => serve(CITYSPLAT, '-q', 'view', city, '--trajectory', `${SCRATCH}/drive/trajectory.tum`, ...more);
+
+/** A program that prints an address and shows something there until it is interrupted. */
+export async function serve(program, ...words) {
+  const child = spawn(program, words, { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, XDG_CACHE_HOME: `${SCRATCH}/cache` } });
   const url = await new Promise((resolve, reject) => {
     child.stdout.once('data', (bytes) => resolve(String(bytes).trim()));
     child.once('exit', () => reject(new Error('citysplat view has ended')));
   });
   const end = () => new Promise((resolve) => { child.removeAllListeners('exit'); child.once('exit', resolve); child.kill('SIGINT'); });
-  return { url, origin: new URL(url).origin, token: url.split('#t=')[1], end };
+  return { url, origin: new URL(url).origin, token: url.split('#t=')[1], pid: child.pid, end };
 }
 
 // The panel is 336 pixels wide: the picture is 640 × 360.
@@ -39,7 +42,7 @@ export async function openPage(browser) {
 /** Waits until everything that belongs into the picture is in it. */
 export const settle = (page) => page.waitForFunction(() => {
   const c = globalThis.citysplat;
-  return c && c.state.settled && !c.state.needed && c.player.settled() && c.scene.roots.every((r) => r.state === 'ready');
+  return c && c.state.settled && !c.state.needed && c.player.settled() && c.scenes.every((s) => !s.scene.frame || s.scene.roots.every((r) => r.state === 'ready'));
 });
 
 /** The colour of a pixel, from the top left, of the picture as it is now. */
@@ -50,3 +53,35 @@ export const colourAt = (page, x, y) => page.evaluate(([px, py]) => {
   return Array.from(out.slice(0, 3));
 }, [x, y]);
 export const near = (a, b, by) => a.every((v, i) => Math.abs(v - b[i]) <= by);
+
+const dot = (a, b) => a.reduce((sum, v, i) => sum + v * b[i], 0);
+/** The squares of display colours, which light works on. */
+export const linear = (rgb) => [1, 3, 5].map((i) => (parseInt(rgb.slice(i, i + 2), 16) / 255) ** 2);
+const RAMP = ['#352a6b', '#2f5c8f', '#25848e', '#3dab79', '#9bcb4a', '#fbe33a'].map(linear);
+/** The colour of a share of the ramp. */
+export function ramp(share) {
+  const at = 5 * Math.min(1, Math.max(0, share)), stop = Math.min(4, Math.floor(at));
+  return [0, 1, 2].map((i) => RAMP[stop][i] * (1 - at + stop) + RAMP[stop + 1][i] * (at - stop));
+}
+/**
+ * What a pixel on a picked splat must look like, as src/view/shading.cpp has it. `base` is its colour, or a function
+ * of its normal that is not lit. A parallel projection has no haze.
+ */
+export function shaded(picked, camera, base) {
+  const parallel = camera.span > 0;
+  const d = parallel ? [Math.cos(camera.pitch) * Math.cos(camera.yaw), Math.cos(camera.pitch) * Math.sin(camera.yaw), Math.sin(camera.pitch)] :
+    picked.position.map((v, i) => (v - camera.eye[i]) / picked.range_m);
+  const n = dot(picked.normal, d) > 0 ? picked.normal.map((v) => -v) : picked.normal;
+  const light = 0.30 + 0.25 * (0.5 + 0.5 * n[2]) + 0.25 * Math.abs(dot(n, d)) + 0.35 * Math.max(0, dot(n, [0.48, -0.36, 0.8]));
+  const up = Math.min(1, Math.max(0, d[2] * 2 + 0.25)), low = linear('#dfe6ec'), high = linear('#8fb0d0');
+  const haze = parallel ? 0 : 1 - Math.exp(-picked.range_m / 900);
+  const lit = typeof base === 'function' ? base(n) : base.map((v) => v * light);
+  return lit.map((v, i) => 255 * Math.sqrt(v * (1 - haze) + haze * (low[i] * (1 - up) + high[i] * up)));
+}
+
+/** x, y, z and label of every point of a LAS file, read without the program. */
+export function lasPoints(path) {
+  const bytes = readFileSync(path), first = bytes.readUInt32LE(96), row = bytes.readUInt16LE(105), count = Number(bytes.readBigUInt64LE(247));
+  const scale = [131, 139, 147].map((at) => bytes.readDoubleLE(at)), offset = [155, 163, 171].map((at) => bytes.readDoubleLE(at));
+  return Array.from({ length: count }, (_, i) => [0, 1, 2].map((a) => bytes.readInt32LE(first + i * row + 4 * a) * scale[a] + offset[a]));
+}

@@ -1,8 +1,8 @@
 // The viewer in a real browser. Every check looks at state or at pixels.
 import { execFileSync } from 'node:child_process';
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { check, finish, test } from './check.mjs';
-import { SCRATCH, colourAt, json, launch, near, openPage, run, settle, size, view } from './driver.mjs';
+import { SCRATCH, colourAt, json, launch, linear, near, openPage, ramp, run, serve, settle, shaded, size, view } from './driver.mjs';
 
 const server = await view(`${SCRATCH}/city`);
 const browser = await launch();
@@ -77,32 +77,21 @@ await test('the street is the picture of citysplat render', async () => {
 
 await test('each colouring gives a known pixel the known colour', async () => {
   const [px, py] = [size.width / 2, 300];
-  const picked = await page.evaluate(async ([x, y]) => { await citysplat.pick(x + 0.5, y + 0.5); return citysplat.state.picked; }, [px, py]);
+  const picked = await page.evaluate(async ([x, y]) => { await citysplat.pick(x + 0.5, y + 0.5); return citysplat.picking.picked; }, [px, py]);
   check(picked.hit, 'there is something');
   const { camera, city } = await page.evaluate(() => ({ camera: citysplat.camera, city: citysplat.city }));
-  // As src/view/shading.cpp has it.
-  const d = picked.position.map((v, i) => (v - camera.eye[i]) / picked.range_m);
-  const dot = (a, b) => a.reduce((sum, v, i) => sum + v * b[i], 0);
-  const n = dot(picked.normal, d) > 0 ? picked.normal.map((v) => -v) : picked.normal;
-  const light = 0.30 + 0.25 * (0.5 + 0.5 * n[2]) + 0.25 * Math.abs(dot(n, d)) + 0.35 * Math.max(0, dot(n, [0.48, -0.36, 0.8]));
-  const hex = (rgb) => [1, 3, 5].map((i) => (parseInt(rgb.slice(i, i + 2), 16) / 255) ** 2);
-  const up = Math.min(1, Math.max(0, d[2] * 2 + 0.25)), low = hex('#dfe6ec'), high = hex('#8fb0d0');
-  const haze = 1 - Math.exp(-picked.range_m / 900);
-  const stops = ['#352a6b', '#2f5c8f', '#25848e', '#3dab79', '#9bcb4a', '#fbe33a'].map(hex);
-  const at = 5 * Math.min(1, Math.max(0, (picked.position[2] - city.heights_m[0]) / (city.heights_m[1] - city.heights_m[0])));
-  const stop = Math.min(4, Math.floor(at));
   const bases = {
-    class: hex(city.classes.find((c) => c.label === picked.label).rgb).map((v) => v * light),
-    height: [0, 1, 2].map((i) => light * (stops[stop][i] * (1 - at + stop) + stops[stop + 1][i] * (at - stop))),
-    intensity: [0, 0, 0].map(() => light * picked.intensity / 65535),
-    normal: n.map((v) => (0.5 + 0.5 * v) ** 2),
+    class: linear(city.classes.find((c) => c.label === picked.label).rgb),
+    height: ramp((picked.position[2] - city.heights_m[0]) / (city.heights_m[1] - city.heights_m[0])),
+    intensity: [0, 0, 0].map(() => picked.intensity / 65535),
+    normal: (n) => n.map((v) => (0.5 + 0.5 * v) ** 2),
   };
   for (const [index, [name, base]] of Object.entries(bases).entries()) {
     await page.keyboard.press(String(index + 1));
     await settled();
     check(await page.inputValue('#colouring') === name, `the list says ${name}`);
     check(await page.locator('#legend span').count() > 3, `${name} has a legend`);
-    const expected = base.map((v, i) => 255 * Math.sqrt(v * (1 - haze) + haze * (low[i] * (1 - up) + high[i] * up)));
+    const expected = shaded(picked, camera, base);
     const got = await pixelAt(px, py);
     check(near(got, expected, 5), `${name}: ${got} is ${expected.map(Math.round)}`);
   }
@@ -110,7 +99,7 @@ await test('each colouring gives a known pixel the known colour', async () => {
 });
 
 await test('a pick is the same splat at any level of detail, and two picks have a distance', async () => {
-  const pick = () => page.evaluate(async () => { await citysplat.pick(200.5, 250.5); return citysplat.state.picked; });
+  const pick = () => page.evaluate(async () => { await citysplat.pick(200.5, 250.5); return citysplat.picking.picked; });
   const fine = await pick();
   await act(() => { citysplat.scene.errorPixels = 64; });
   const coarse = await pick();
@@ -118,10 +107,10 @@ await test('a pick is the same splat at any level of detail, and two picks have 
   await page.focus('#view');
   await page.keyboard.press('g');
   await page.mouse.click(200, 250);
-  await page.waitForFunction(() => citysplat.state.ends.length === 1);
+  await page.waitForFunction(() => citysplat.picking.ends.length === 1);
   await page.mouse.click(320, 300);
-  await page.waitForFunction(() => citysplat.state.ends.length === 2);
-  const { ends, distance } = await page.evaluate(() => citysplat.state);
+  await page.waitForFunction(() => citysplat.picking.ends.length === 2);
+  const { ends, distance } = await page.evaluate(() => ({ ends: citysplat.picking.ends, distance: citysplat.picking.distance }));
   check(Math.abs(Math.hypot(...ends[0].map((v, i) => v - ends[1][i])) - distance) < 1e-3, 'the distance of the two');
   check((await page.textContent('#distance')).includes(distance.toFixed(3)), 'and the page says it');
   await page.keyboard.press('g');
@@ -139,7 +128,7 @@ await test('keys move, and the address restores the view', async () => {
   const wanted = await page.evaluate(() => ({ ...citysplat.camera, hash: location.hash }));
   await page.reload();
   await settled();
-  const got = await page.evaluate(() => ({ ...citysplat.camera, hash: location.hash, colouring: citysplat.renderer.colouring, mode: citysplat.state.mode }));
+  const got = await page.evaluate(() => ({ ...citysplat.camera, hash: location.hash, colouring: citysplat.renderer.colouring, mode: citysplat.mover.mode }));
   check(near(got.eye, wanted.eye, 1e-3) && Math.abs(got.yaw - wanted.yaw) < 1e-4 && Math.abs(got.pitch - wanted.pitch) < 1e-4, 'the pose');
   check(got.colouring === 1 && got.mode === 'orbit' && got.hash === wanted.hash, 'the choices');
   check(!got.hash.includes(server.token), 'and no token');
@@ -244,6 +233,41 @@ await test('texts of a city are text, and a damaged tile is named', async () => 
   const told = await p.textContent('#missing');
   check(tiles.some((t) => told.includes(t.slice(0, 3).join('/'))) && told.startsWith('1 of '), `one tile is named: ${told}`);
   check(await p.evaluate(() => citysplat.state.discs) > 0, 'the others are shown');
+  await s.end();
+});
+
+await test('kept levels do not hide a damaged tile', async () => {
+  const name = `${SCRATCH}/damaged`;
+  cpSync(`${SCRATCH}/city`, name, { recursive: true, preserveTimestamps: true });
+  json('view', name, '--make-levels', '--levels', `${SCRATCH}/kept`);
+  const object = execFileSync('grep', ['-rlam1', '^CSPLATS', `${name}/objects`]).toString().trim().split('\n')[0];
+  execFileSync('chmod', ['u+w', object]);
+  const bytes = readFileSync(object);
+  bytes[bytes.length - 100] ^= 4;
+  writeFileSync(object, bytes);
+  const s = await view(name, '--levels', `${SCRATCH}/kept`), p = await context.newPage();
+  await p.goto(s.url);
+  await p.waitForFunction(() => !document.getElementById('missing').hidden);
+  check((await p.textContent('#missing')).startsWith('1 of '), 'it is named though nobody came near it');
+  await p.waitForFunction(() => /(\d+) of \1 tiles are read/.test(document.getElementById('checked').textContent.replaceAll('\u2009', '')));
+  await s.end();
+});
+
+await test('a city on a read-only mount is shown', async () => {
+  const mount = `${SCRATCH}/mount`;
+  mkdirSync(mount, { recursive: true });
+  const inside = `mount --bind '${SCRATCH}/city' '${mount}' && mount -o remount,ro,bind '${mount}'`;
+  try {
+    execFileSync('unshare', ['-m', 'sh', '-c', inside], { stdio: 'ignore' });
+  } catch {
+    console.log('       skipped: mounts need more rights than there are here');
+    return;
+  }
+  const s = await serve('unshare', '-m', 'sh', '-c', `${inside} && ! touch '${mount}/x' 2>/dev/null && exec '${process.env.CITYSPLAT}' -q view '${mount}' --levels-size 0`);
+  const p = await context.newPage();
+  await p.goto(s.url);
+  await settled(p);
+  check(await p.evaluate(() => citysplat.state.discs > 0 && citysplat.scene.trouble === null), 'it has a picture');
   await s.end();
 });
 

@@ -107,6 +107,15 @@ TEST_CASE("scans that were simulated in a city agree with it, ray by ray") {
             CHECK(beside["with_model"][key] == learned[key]);
         CHECK(beside["with_likely_drops"]["empty"] == report["empty"]);
         CHECK(beside["with_likely_drops"].value("dropped", 0.0) < 0.02);
+        // Who allows more losses gets more, and no more than that.
+        json most = d.judge({"--sensor", "vlp-16", "--model", model, "--most-lost", "5"});
+        CHECK(most.value("dropped", 0.0) <= 0.055);
+        CHECK(most.value("dropped", 0.0) >= beside["with_likely_drops"].value("dropped", 0.0));
+        CHECK(most["extra"] <= beside["with_likely_drops"]["extra"]);
+        most = d.judge({"--sensor", "vlp-16", "--model", model, "--model-beside", "--most-lost", "5"});
+        CHECK(most["with_likely_drops"]["most_lost_percent"] == 5);
+        CHECK(most["holes"] == report["holes"]);
+        CHECK(test::citysplat(d.command({"--most-lost", "5", "-q"})).exit_code == 2);
         CHECK(beside["with_model"]["extra_rays"].get<std::uint64_t>() +
                   beside["with_model"]["extra_taken_away"].get<std::uint64_t>() <=
               report["extra_rays"].get<std::uint64_t>());

@@ -35,6 +35,7 @@ struct Earlier final : view::GenerationSource {
 struct Scans {
     test::TempDir dir;
     std::optional<view::ScanFolder> folder;
+    std::optional<view::DistanceCloud> distances;
 
     Scans() {
         const auto write = [&](const char* name, std::string_view text) {
@@ -46,7 +47,19 @@ struct Scans {
         write("times.txt", "1\n");
         write("velodyne/000000.bin", std::string_view("\0\0\x80\x3f\0\0\x80\x3f\0\0\x80\x3f\0\0\0\0", 16));
         folder.emplace(dir.path());
+        write("distances.ply",
+              "ply\nformat ascii 1.0\nelement vertex 1\nproperty double x\nproperty double y\nproperty "
+              "double z\n"
+              "property float distance\nproperty ushort intensity\nproperty ushort label\nend_header\n"
+              "1 2 3 0.01 100 1\n");
+        distances.emplace(dir.path() / "distances.ply");
     }
+};
+
+/// One input is everywhere.
+struct OneInput final : view::Provenance {
+    std::vector<Square> squares() const override { return {{0, 0, {}}}; }
+    std::vector<InputPoints> around(Vec3d, double) const override { return {{0, 1}}; }
 };
 
 /// A few discs, so that every route has something to tell.
@@ -54,8 +67,18 @@ struct Server {
     Earlier earlier;
     Scans scans;
     test::MemoryCity city{{{{1, 2, 0}, {0, 0, 1}, 0.5}, {{70, 2, 1}, {0, 1, 0}, 0.5}}, 64};
-    view::CityFacts facts;
-    view::ViewApi api{{city, facts}, options()};
+    OneInput provenance;
+    view::CityFacts facts = one_input();
+    view::ViewApi api{{city, facts, &provenance}, options()};
+
+    static view::CityFacts one_input() {
+        view::CityFacts facts;
+        facts.generation = 2;
+        facts.tile_size_m = 64;
+        facts.tiles.resize(2);
+        facts.inputs = {"a.las"};
+        return facts;
+    }
 
     view::ApiOptions options() const {
         view::ApiOptions options;
@@ -63,6 +86,7 @@ struct Server {
         options.token = kToken;
         options.generations = &earlier;
         options.scans = &*scans.folder;
+        options.distances = &*scans.distances;
         return options;
     }
 };

@@ -31,10 +31,11 @@ const std::map<std::string, Names> kMayUse{
     {"objects", {"core", "model", "io", "adjust", "tiling", "splat", "trace"}},
     {"sim", {"core", "model", "io", "trace"}},
     {"compare", {"core", "model", "io", "trace", "sim"}},
+    {"diff", {"core", "model", "io", "tiling", "compare"}},
     {"view", {"core", "model", "io", "splat", "trace"}},
     {"cuda", {"core", "model", "trace", "sim"}},
     {"datasets", {"core", "model", "io"}},
-    {"api", {"citysplat", "core", "model", "io", "tiling", "splat", "trace", "sim"}},
+    {"api", {"citysplat", "core", "model", "io", "tiling", "splat", "trace", "objects", "sim"}},
     {"include", {"citysplat"}},
 };
 

@@ -266,6 +266,40 @@ TEST_CASE("excerpts of KITTI raw work with what they have") {
     }
 }
 
+TEST_CASE("an unsynchronised KITTI drive: text scans, a record every 10 ms, clocks that step back") {
+    test::TempDir dir;
+    const KittiRaw kitti;
+    const fs::path folder = dir / "2011_09_26_drive_0005_extract", data = folder / "velodyne_points/data";
+    const Scans truth = kitti.write(folder, true, true);
+    for (int k = 0; k < kitti.scans; ++k) {
+        std::string text;
+        for (const TrueRay& ray : truth[static_cast<std::size_t>(k)]) {
+            const Vec3d p = into(kitti.drive.sensor_at(ray.time_s), ray.world);
+            text += number(std::round(p.x * 1000) / 1000) + " " + number(std::round(p.y * 1000) / 1000) +
+                    " " + number(std::round(p.z * 1000) / 1000) + " 0.5\n";
+        }
+        fs::remove(data / (file_number(k) + ".bin"));
+        write_text(data / (file_number(k) + ".txt"), text);
+    }
+    fs::remove_all(folder / "oxts");
+    std::string stamps;
+    constexpr int kRecords = 360;
+    for (int i = 0; i < kRecords; ++i) {
+        write_text(folder / "oxts/data" / (file_number(i) + ".txt"), kitti.oxts.line(kitti.drive, i * 0.01));
+        stamps += stamp(i == 100 ? 0.93 : i == 201 ? 2.04 : i * 0.01);
+    }
+    write_text(folder / "oxts/timestamps.txt", stamps);
+    const auto sources = expand(folder, kitti.options());
+    CHECK(differences(sources, truth, kStampZero_s).place_m < 0.015);
+    REQUIRE(sources[0].drive->assumptions.size() == 1);
+    CHECK_THAT(sources[0].drive->assumptions[0], Contains("2 of 360 OXTS records are left out"));
+    // Numbers of records are not those of scans.
+    for (const char* file : {"oxts/timestamps.txt", "velodyne_points/timestamps.txt"})
+        fs::remove(folder / file);
+    CHECK_THROWS_WITH(expand(folder, kitti.options()),
+                      Contains("a record every 10 ms") && Contains("oxts/timestamps.txt"));
+}
+
 TEST_CASE("folders that lack what makes a drive are told what it is") {
     test::TempDir dir;
     write_text(dir / "a/velodyne/000000.bin", std::string(16, '\0'));

@@ -236,6 +236,11 @@ TEST_CASE("drops that are likely are refused by a model that does not know them"
     model.likely_above.reset();
     CHECK_THROWS_WITH(LearnedPass(model, sensor, "mine.toml"),
                       Catch::Contains("mine.toml") && Catch::Contains("--likely-drops"));
+    sensor.most_lost_percent = 3;
+    CHECK_NOTHROW(LearnedPass(model, sensor, "mine.toml"));
+    model.lost_above.clear();
+    CHECK_THROWS_WITH(LearnedPass(model, sensor, "mine.toml"),
+                      Catch::Contains("mine.toml") && Catch::Contains("--most-lost"));
 }
 
 TEST_CASE("drops that are likely are those above the limit, whatever the seed") {
@@ -265,6 +270,19 @@ TEST_CASE("drops that are likely are those above the limit, whatever the seed") 
         less += likely[i] && !fewer[i];
     }
     CHECK(less > 0);
+    // The more returns may be lost, the more are; the limit of likely drops has no part in it.
+    std::size_t before = 0;
+    for (const double percent : {0.0, 1.0, 3.0, 10.0}) {
+        sensor.most_lost_percent = percent;
+        const auto now = lost(9);
+        const auto count = static_cast<std::size_t>(std::count(now.begin(), now.end(), true));
+        CHECK(count >= before);
+        before = count;
+    }
+    model.likely_above = model.lost_above_of(0.1);
+    sensor.most_lost_percent.reset();
+    const auto same = lost(9);
+    CHECK(static_cast<std::size_t>(std::count(same.begin(), same.end(), true)) == before);
 }
 
 TEST_CASE("noise of intensities brings the scatter back without touching what is lost") {

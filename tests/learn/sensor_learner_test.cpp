@@ -105,6 +105,7 @@ TEST_CASE("the same scans teach the same bytes, on any number of threads") {
     CHECK(model.metrics.log_loss < model.metrics.constant_loss);
     CHECK(model.metrics.empty_percent > 30);
     CHECK(model.likely_above.has_value());
+    CHECK(model.lost_above.size() == SensorModel::kLostSteps);
 }
 
 TEST_CASE("the scatter of intensities and what neighbours have of it in common is found") {

@@ -45,6 +45,7 @@ TEST_CASE("a model comes back from its text bit by bit") {
         CHECK(back.mask.probability == model.mask.probability);
         CHECK(back.noise.scan == model.noise.scan);
         CHECK(back.likely_above == model.likely_above);
+        CHECK(back.lost_above == model.lost_above);
         REQUIRE(back.intensity.has_value() == with_intensity);
         if (with_intensity) {
             CHECK(back.intensity->gain == model.intensity->gain);
@@ -58,11 +59,24 @@ TEST_CASE("a model comes back from its text bit by bit") {
 
 TEST_CASE("a model that does not say which drops are likely is written as before") {
     SensorModel model = some_model(5);
+    model.lost_above.clear();
+    CHECK(model.text().find("version = 3\n") != std::string::npos);
     model.likely_above.reset();
     const std::string text = model.text();
     CHECK(text.find("version = 2\n") != std::string::npos);
     CHECK(text.find("likely") == std::string::npos);
     CHECK_FALSE(SensorModel::parse(text, "m.toml").likely_above);
+}
+
+TEST_CASE("the limit for a share of the returns lies between those that the model knows") {
+    SensorModel model = some_model(5);
+    const double step = SensorModel::kLostStep;
+    CHECK(model.lost_above_of(0) == model.lost_above.front());
+    CHECK(model.lost_above_of(4 * step) == Approx(model.lost_above[4]));
+    CHECK(model.lost_above_of(4.5 * step) == Approx((model.lost_above[4] + model.lost_above[5]) / 2));
+    CHECK(model.lost_above_of(1) == model.lost_above.back());
+    std::swap(model.lost_above[3], model.lost_above[7]);
+    CHECK_THROWS_WITH(SensorModel::parse(model.text(), "m.toml"), Catch::Contains("does not descend"));
 }
 
 TEST_CASE("a model whose text was cut or changed anywhere is refused") {
@@ -85,7 +99,7 @@ TEST_CASE("a model that fits its checksum but makes no sense is refused with the
         CHECK_THROWS_WITH(SensorModel::parse(edited(text, from, to), "m.toml"),
                           Catch::Contains("m.toml") && Catch::Contains(key));
     };
-    refused("version = 3", "version = 4", "version");
+    refused("version = 4", "version = 5", "version");
     refused("kind = \"citysplat", "kind = \"other", "kind");
     refused("beams = 3", "beams = 4", "probability");
     refused("\"root_range\"", "\"something\"", "names");

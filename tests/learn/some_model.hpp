@@ -43,6 +43,8 @@ inline sim::learn::SensorModel some_model(std::uint32_t beams, std::uint64_t see
     model.drop = network(0.7);
     model.noise = {0.25, 0.5};
     model.likely_above = 0.125f;
+    for (std::size_t k = 0; k < SensorModel::kLostSteps; ++k)
+        model.lost_above.push_back(1.5f - 0.05f * static_cast<float>(k));
     model.intensity.emplace();
     model.intensity->net = network(0.05);
     for (std::uint32_t beam = 0; beam < beams; ++beam) model.intensity->gain.push_back(0.9f + gaussian(0.05));

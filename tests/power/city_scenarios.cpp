@@ -4,6 +4,8 @@
 #include "core/file.hpp"
 #include "power/some_bank.hpp"
 #include "tiling/care/city_care.hpp"
+#include "tiling/care/generations.hpp"
+#include "tiling/care/mirror.hpp"
 #include "tiling/care/pack.hpp"
 #include "tiling/store/city_reader.hpp"
 #include "tiling/toy_city.hpp"
@@ -258,6 +260,32 @@ void CityScenarios::add_care() {
          .command = {"rollback", "ROOT/city"},
          .prepare = copy_of("ab"),
          .promise = {.before = ab, .after = Published{3, digest_a_}}});
+    add({.name = "a tag that is moved",
+         .command = {"move-tag", "ROOT/city", "2"},
+         .prepare =
+             [this](const fs::path& root) {
+                 copy_of("ab")(root);
+                 set_tag(root / "city", "survey", "1", false);
+             },
+         .promise = {.before = ab, .after = ab, .also = [](const fs::path& root, bool done) {
+                         const auto tagged = generation_number(root / "city", "survey");
+                         expect(tagged == 2 || (!done && tagged == 1), "the tag is lost");
+                     }}});
+    add({.name = "mirror",
+         .city = "copy",
+         .command = {"mirror", "ROOT/city", "ROOT/copy"},
+         .prepare =
+             [this](const fs::path& root) {
+                 copy_of("ab")(root);
+                 fs::copy(dir_ / "a", root / "copy", fs::copy_options::recursive);
+                 std::ofstream(root / "copy/mirror") << "as an earlier mirror leaves it";
+             },
+         .promise = {
+             .before = Published{1, digest_a_}, .after = ab, .next = [ab](const fs::path& root, bool) {
+                 Progress progress;
+                 mirror_city(root / "city", root / "copy", kNoCancel, progress);
+                 expect(published(root / "copy") == ab, "the copy is not up to date");
+             }}});
 }
 
 void CityScenarios::add_repairs() {

@@ -1,6 +1,8 @@
 #include "core/error.hpp"
 #include "power/some_bank.hpp"
 #include "tiling/care/city_care.hpp"
+#include "tiling/care/generations.hpp"
+#include "tiling/care/mirror.hpp"
 #include "tiling/care/pack.hpp"
 #include "tiling/toy_city.hpp"
 
@@ -33,7 +35,7 @@ void run(const std::string& verb, const std::vector<std::string>& words) {
     } else if (verb == "publish") {
         tiling::publish_plan(words[0]);
     } else if (verb == "gc") {
-        tiling::collect_garbage(words[0], 1, false);
+        tiling::collect_garbage(words[0], tiling::Retention::newest(1), false);
     } else if (verb == "set-aside") {
         const auto report = tiling::verify_city(words[0], true, cancel, progress);
         tiling::set_damaged_aside(words[0], report.corrupt, cancel);
@@ -41,6 +43,10 @@ void run(const std::string& verb, const std::vector<std::string>& words) {
         tiling::repair_city(words[0], cancel);
     } else if (verb == "rollback") {
         tiling::roll_back(words[0], std::nullopt);
+    } else if (verb == "move-tag") {
+        tiling::set_tag(words[0], "survey", words.at(1), true);
+    } else if (verb == "mirror") {
+        tiling::mirror_city(words[0], words.at(1), cancel, progress);
     } else if (verb == "pack") {
         tiling::pack_city(words[0], words.at(1), cancel, progress, {.overwrite = true});
     } else if (verb == "unpack") {

@@ -50,7 +50,7 @@ DistancesByClass compare_files(const std::filesystem::path& simulated,
     Progress progress;
     const OpenCloud a = [&] { return open_point_file(simulated); };
     const OpenCloud b = [&] { return open_point_file(reference); };
-    return cloud_to_cloud({&a, 1}, {&b, 1}, temp.path(), cancel, progress);
+    return cloud_to_cloud({{&a, 1}, {&b, 1}}, temp.path(), cancel, progress);
 }
 
 }  // namespace

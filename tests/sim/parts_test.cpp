@@ -49,7 +49,6 @@ Track circling(Vec3d start, double speed_mps, double turn_radps, double seconds)
 struct BoxTruth {
     bool hit;
     double range_m;
-    double margin_m;  ///< how much the ray may be moved before it meets another face, or no longer the box
 };
 BoxTruth meet_box(const Pose& world_from_box, Vec3d size, const Ray& ray) {
     const Quaternion back = conjugate(world_from_box.rotation);
@@ -63,7 +62,7 @@ BoxTruth meet_box(const Pose& world_from_box, Vec3d size, const Ray& ray) {
         near = std::max(near, std::min(a, b));
         far = std::min(far, std::max(a, b));
     }
-    return {near <= far && near > 0, near, 0};
+    return {near <= far && near > 0, near};
 }
 
 /// Whether all rays within `margin_m` of this one agree on whether they meet the box.

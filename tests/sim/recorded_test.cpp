@@ -203,6 +203,28 @@ TEST_CASE("one sweep whose poses lean or that shows too much does not add beams"
     CHECK(share_found(rays, merged(tables)) > 0.99);
 }
 
+TEST_CASE("of sweeps that are stored ring by ring one that shows a ring too many does not count") {
+    BeamTable usual{{}, {}, true};
+    for (int b = 0; b < 64; ++b) usual.elevation_rad.push_back((2 - 0.4 * b) * kDegree);
+    BeamTable more = usual, fewer = usual;
+    more.elevation_rad.push_back(more.elevation_rad.back());
+    fewer.elevation_rad.erase(fewer.elevation_rad.begin());
+    CHECK(merged(std::vector{fewer, usual, more, usual, fewer}).elevation_rad == usual.elevation_rad);
+    CHECK(merged(std::vector{fewer, fewer, usual, usual}).size() == 64);
+    CHECK(merged(std::vector{fewer, usual}).size() == 64);
+    // Should all that are judged show it, the sensor that is named knows better; but not about another
+    // sensor.
+    const Sensor sensor = Sensor::load("hdl-64e");
+    const BeamTable table = beams_for(sensor, more);
+    REQUIRE(table.size() == 64);
+    CHECK(table.ring_by_ring);
+    CHECK(std::is_sorted(table.elevation_rad.rbegin(), table.elevation_rad.rend()));
+    CHECK_NOTHROW(match_beams(sensor, table));
+    CHECK(beams_for(sensor, fewer).elevation_rad == fewer.elevation_rad);
+    CHECK_THROWS_AS(match_beams(Sensor::load("vlp-32c"), beams_for(Sensor::load("vlp-32c"), usual)),
+                    ConfigError);
+}
+
 TEST_CASE("beams that one sweep lacks are taken from another") {
     const std::vector<double> all{3 * kDegree, 2 * kDegree, 1 * kDegree, 0, -1 * kDegree};
     BeamTable a{all, {}}, b{all, {}};

@@ -190,6 +190,33 @@ TEST_CASE("the files of a KITTI scan of many pieces have a record for each retur
     }
 }
 
+TEST_CASE("the class and the instance of every return come back from every format") {
+    for (const std::string format : {"las", "ply", "pcd", "xyz", "kitti"}) {
+        CAPTURE(format);
+        const test::TempDir directory;
+        ScanWriterOptions options;
+        options.directory = directory / "run";
+        options.format = format;
+        const std::vector<Scan> scans = write(options, 1);
+        const bool kitti = format == "kitti";
+        ReadOptions reading;
+        if (kitti) reading.labels = options.directory / "labels/000000.label";
+        const auto file = open_point_file(
+            options.directory / (kitti ? "velodyne/000000.bin" : "scans/000000." + format), reading);
+        std::vector<std::pair<std::uint16_t, std::uint16_t>> read, written;
+        PointBatch block;
+        for (std::size_t b = 0; b < file->block_count(); ++b) {
+            file->read_block(b, block);
+            REQUIRE(block.instance.size() == block.size());
+            for (std::size_t i = 0; i < block.size(); ++i)
+                read.emplace_back(block.label[i], block.instance[i]);
+        }
+        for (const Return& r : scans[0].returns)
+            if (r.status == RayStatus::hit) written.emplace_back(r.label, r.instance);
+        CHECK(read == written);
+    }
+}
+
 TEST_CASE("rays without return are kept on request") {
     const test::TempDir directory;
     ScanWriterOptions options;

@@ -99,7 +99,7 @@ TEST_CASE("a city that lost its catalog is not begun anew: every verb says that 
     CHECK_THROWS_WITH(publish_plan(c.city), says_repair);
     CHECK_THROWS_WITH(CityReader(c.city), says_repair);
     CHECK_THROWS_WITH(c.verify(true), says_repair);
-    CHECK_THROWS_WITH(collect_garbage(c.city, 1, false), says_repair);
+    CHECK_THROWS_WITH(collect_garbage(c.city, Retention::newest(1), false), says_repair);
     CHECK_THROWS_WITH(roll_back(c.city, {}), says_repair);
     CHECK_THROWS_WITH(pack_city(c.city, c.dir / "p.pack", cancel, progress), says_repair);
     CHECK_FALSE(c.paths().is_city());
@@ -234,7 +234,7 @@ TEST_CASE("while somebody builds, nobody else changes the city") {
     const auto before = c.objects();
     {
         const CityLock builder = CityLock::builder(c.paths(), "build");
-        CHECK_THROWS_AS(collect_garbage(c.city, 1, false), BusyError);
+        CHECK_THROWS_AS(collect_garbage(c.city, Retention::newest(1), false), BusyError);
         CHECK_THROWS_AS(roll_back(c.city, {}), BusyError);
         CHECK_THROWS_AS(repair_city(c.city, CancelToken()), BusyError);
         CHECK_THROWS_AS(publish_plan(c.city), BusyError);

@@ -205,9 +205,10 @@ TEST_CASE("what rays saw through is what slabs and counts say, voxel by voxel") 
         const std::vector<TilePoint> points = random_scene(seed, 2500);
         const LatticeBox box{-to_lattice(20), -to_lattice(20), to_lattice(20), to_lattice(20)};
         const Region region{.frame = {0, 0, 0}, .core = box, .covered = box, .points = points};
-        FreeSpace space(region);
+        const CancelToken never;
+        FreeSpace space(region, never);
         space.add_rays({0, 0}, rays_of(points));
-        const std::vector<bool> found = space.find_dynamic(CancelToken());
+        const std::vector<bool> found = space.find_dynamic();
         CHECK(found == brute_force(points));
         dynamic += static_cast<std::size_t>(std::count(found.begin(), found.end(), true));
         all += found.size();
@@ -334,9 +335,10 @@ TEST_CASE("what stands while the sensor stands and drives off later is left out"
     std::sort(points.begin(), points.end());
     const LatticeBox box{0, -to_lattice(20), to_lattice(20), to_lattice(20)};
     const Region region{.frame = {0, 0, 0}, .core = box, .covered = box, .points = points};
-    FreeSpace space(region);
+    const CancelToken never;
+    FreeSpace space(region, never);
     space.add_rays({0, 0}, rays_of(points));
-    const std::vector<bool> dynamic = space.find_dynamic(CancelToken());
+    const std::vector<bool> dynamic = space.find_dynamic();
     std::size_t things = 0, left = 0;
     for (std::size_t i = 0; i < points.size(); ++i) {
         const bool thing = points[i].x < to_lattice(5);

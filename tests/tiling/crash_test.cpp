@@ -203,7 +203,7 @@ void race(int rounds, int builders) {
         }
         for (std::thread& t : threads) t.join();
         try {
-            collect_garbage(city, 2, false);
+            collect_garbage(city, Retention::newest(2), false);
         } catch (const BusyError&) {
             ++failed;
         }

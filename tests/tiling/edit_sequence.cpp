@@ -139,7 +139,7 @@ class Sequence {
     }
 
     void collect() {
-        collect_garbage(d_.city, 1 + pick(30, 2), false);
+        collect_garbage(d_.city, Retention::newest(1 + pick(30, 2)), false);
         ++report_.collected;
     }
 

@@ -156,7 +156,7 @@ TEST_CASE("what workers of an older plan have made is used by the next one") {
     CHECK(worked.made.tiles_built > 2);
     write_cloud(p.dir / "c.cloud", street(7, 1010, 2000, 5, 3));
     SECTION("more inputs are planned") {}
-    SECTION("gc ran meanwhile") { collect_garbage(p.city, 1, false); }
+    SECTION("gc ran meanwhile") { collect_garbage(p.city, Retention::newest(1), false); }
     SECTION("somebody built meanwhile") {
         build_toy(p.city, toy_options({p.dir / "c.cloud"}));
         CHECK_THROWS_WITH(publish_plan(p.city), Catch::Contains("newer generation"));
@@ -209,7 +209,7 @@ TEST_CASE("gc leaves what an open plan needs, and foreign files in plans stay") 
     write_file_atomically(note, {});
     plan_toy(p.city, toy_options({p.file_b}));
     WorkOptions half;
-    collect_garbage(p.city, 1, false);
+    collect_garbage(p.city, Retention::newest(1), false);
     work_toy(p.city);
     // A worker is about to leave a receipt for this one.
     ObjectStore store{CityPaths(p.city)};
@@ -219,13 +219,13 @@ TEST_CASE("gc leaves what an open plan needs, and foreign files in plans stay") 
     const Hash128 young = writer.finish();
     store.flush();
     auto unfinished = store.create();
-    collect_garbage(p.city, 1, false);
+    collect_garbage(p.city, Retention::newest(1), false);
     CHECK(store.size_of(young));
     unfinished.append(std::as_bytes(std::span(text.data(), text.size())));
     static_cast<void>(unfinished.finish());
     CHECK_NOTHROW(store.flush());
     CHECK(publish_plan(p.city).digest == p.clean_digest());
-    collect_garbage(p.city, 1, false);
+    collect_garbage(p.city, Retention::newest(1), false);
     CHECK_FALSE(store.size_of(young));
     CHECK(fs::exists(note));
     p.check_whole();
@@ -266,8 +266,9 @@ TEST_CASE("tiles that cannot be made are named, not tried for ever, and can keep
                       Catch::Contains("an odd tile") && Catch::Contains(report.made.failures[0].tile.text()));
     CHECK(CityReader(p.city).generation().digest == before);
     SECTION("old tiles are taken only where there are some") {
-        CHECK_THROWS_WITH(publish_plan(p.city, {.gate = {}, .keep_old_for_failed = true}),
-                          Catch::Contains("an odd tile"));
+        PublishOptions options;
+        options.keep_old_for_failed = true;
+        CHECK_THROWS_WITH(publish_plan(p.city, options), Catch::Contains("an odd tile"));
     }
     SECTION("another host succeeds") {
         const fs::path failed =
@@ -300,5 +301,5 @@ TEST_CASE("a damaged name of the open plan is an error, not an empty plan") {
     std::ofstream(CityPaths(p.city).plans() / "current") << "what";
     CHECK_THROWS_AS(work_toy(p.city), CorruptionError);
     CHECK_THROWS_AS(publish_plan(p.city), CorruptionError);
-    CHECK_THROWS_AS(collect_garbage(p.city, 1, false), CorruptionError);
+    CHECK_THROWS_AS(collect_garbage(p.city, Retention::newest(1), false), CorruptionError);
 }

@@ -296,8 +296,8 @@ TEST_CASE("a city that lost its catalog is called so by everything, until it is 
     refuse([&] { CityReader reader(c.city); });
     refuse([&] { build_toy(c.city, toy_options({c.file})); });
     refuse([&] { verify_city(c.city, true, cancel, progress); });
-    refuse([&] { collect_garbage(c.city, 1, false); });
-    refuse([&] { collect_garbage(c.city, 1, true); });
+    refuse([&] { collect_garbage(c.city, Retention::newest(1), false); });
+    refuse([&] { collect_garbage(c.city, Retention::newest(1), true); });
     refuse([&] { roll_back(c.city, {}); });
     refuse([&] { publish_plan(c.city); });
     refuse([&] { pack_city(c.city, c.dir / "p", cancel, progress); });
@@ -347,7 +347,7 @@ TEST_CASE("repair keeps every old catalog and deletes nothing") {
     }
     CHECK(read_text_file(c.paths().temporary() / "thesis.txt") == "precious");
     CHECK(read_text_file(foreign) == "precious");
-    CHECK(collect_garbage(c.city, 1, false).foreign == 1);
+    CHECK(collect_garbage(c.city, Retention::newest(1), false).foreign == 1);
     CHECK(read_text_file(foreign) == "precious");
     CHECK(CityReader(c.city).generation().digest == c.report.digest);
 }
@@ -485,13 +485,13 @@ TEST_CASE("rollback brings an earlier generation back, gc forgets and readers pi
     Progress progress;
     {
         const CityReader pinned(c.city, 2);
-        CHECK(collect_garbage(c.city, 1, true).pinned == std::vector<std::int64_t>{2});
-        const GarbageReport report = collect_garbage(c.city, 1, false);
+        CHECK(collect_garbage(c.city, Retention::newest(1), true).pinned == std::vector<std::int64_t>{2});
+        const GarbageReport report = collect_garbage(c.city, Retention::newest(1), false);
         CHECK(report.forgotten == std::vector<std::int64_t>{1});
         for (std::size_t i = 0; i < pinned.tiles().size(); ++i) CHECK_NOTHROW(pinned.load(i));
     }
-    const GarbageReport predicted = collect_garbage(c.city, 1, true);
-    const GarbageReport report = collect_garbage(c.city, 1, false);
+    const GarbageReport predicted = collect_garbage(c.city, Retention::newest(1), true);
+    const GarbageReport report = collect_garbage(c.city, Retention::newest(1), false);
     CHECK(report.forgotten == std::vector<std::int64_t>{2});
     CHECK(report.freed_bytes > 0);
     CHECK(report.freed_bytes == predicted.freed_bytes);

@@ -123,7 +123,7 @@ TEST_CASE("care of the city beside its workers takes nothing from them") {
     CancelToken cancel;
     Progress progress;
     for (int i = 0; i < 5; ++i) {
-        collect_garbage(c.city, 1, false);
+        collect_garbage(c.city, Retention::newest(1), false);
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     for (const pid_t worker : running) CHECK(Cluster::wait(worker) == 0);

@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <memory>
+
 using namespace citysplat;
 using namespace citysplat::view;
 
@@ -80,4 +82,44 @@ TEST_CASE("tiles are added and removed, and equal objects are not read") {
     CHECK(changes[1].kind == TileChange::Kind::added);
     CHECK(totals(changes).before == 1);
     CHECK(totals(changes).after == 1);
+}
+
+TEST_CASE("an equal splat in a neighbouring tile is no difference, however many tiles have it") {
+    // A disc whose centre lies just beyond the edge belongs to the tile of the point that it grew from: which
+    // of two tiles that is may differ between generations.
+    const test::WorldDisc at_edge{{31.9, 2, 0}, {0, 0, 1}, 0.5}, left{{1, 2, 0}, {0, 0, 1}, 0.5},
+        right{{40, 2, 0}, {0, 0, 1}, 0.5}, other{{33, 5, 0}, {0, 0, 1}, 0.5};
+    struct Tiles final : TileSource {
+        std::vector<TileEntry> entries;
+        std::vector<std::unique_ptr<test::MemoryCity>> cities;
+        ClassMap map;
+        /// Each list of discs becomes one tile of 32 m.
+        explicit Tiles(const std::vector<std::vector<test::WorldDisc>>& lists) {
+            for (std::size_t i = 0; i < lists.size(); ++i) {
+                cities.push_back(std::make_unique<test::MemoryCity>(lists[i], 512));
+                entries.push_back(cities[i]->tiles()[0]);
+                entries.back().key = {0, static_cast<std::int32_t>(i), 0};
+            }
+        }
+        std::span<const TileEntry> tiles() const override { return entries; }
+        SplatTile load(std::size_t i) const override { return cities[i]->load(0); }
+        const ClassMap& classes() const override { return map; }
+    };
+    CityFacts facts;
+    facts.tile_size_m = 32;
+    const auto compared = [&](const Tiles& a, const Tiles& b) {
+        return totals(GenerationDiff({a, facts}, {b, facts}).changes(kGoOn));
+    };
+    const Tiles first({{left, at_edge}, {right}}), second({{left}, {right, at_edge}});
+    CHECK(compared(first, second).before == 0);
+    CHECK(compared(first, second).after == 0);
+    // Two of them in two tiles against one: one is left, and not none.
+    const Tiles twice({{left, at_edge}, {right, at_edge}});
+    CHECK(compared(twice, second).before == 1);
+    CHECK(compared(second, twice).after == 1);
+    CHECK(compared(second, twice).before == 0);
+    const Tiles thrice({{left, at_edge, other}, {right, at_edge, at_edge}}), once({{at_edge, left}, {right}});
+    CHECK(compared(thrice, once).before == 3);
+    CHECK(compared(once, thrice).after == 3);
+    CHECK(compared(once, thrice).before == 0);
 }

@@ -4,11 +4,18 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <fcntl.h>
 #include <fstream>
+#include <future>
 #include <map>
+#include <memory>
 #include <sys/wait.h>
+#include <thread>
+#include <vector>
 
 using namespace citysplat;
 using namespace citysplat::test;
@@ -169,9 +176,82 @@ TEST_CASE("levels are made ahead, and looking with them reads no splat") {
     CHECK(none.exit_code == 2);
 }
 
+TEST_CASE("slow and half-open clients are closed within 15 s, and an honest one is served within one",
+          "[slow]") {
+    const SmallCity small;
+    Viewer viewer({small.city});
+    using Clock = std::chrono::steady_clock;
+    const auto seconds_since = [](Clock::time_point begin) {
+        return std::chrono::duration<double>(Clock::now() - begin).count();
+    };
+    const auto begin = Clock::now();
+    std::vector<std::unique_ptr<Connection>> silent, started;
+    for (int i = 0; i < 24; ++i) {
+        silent.push_back(std::make_unique<Connection>(viewer.port));
+        started.push_back(std::make_unique<Connection>(viewer.port));
+        started.back()->send("GET / HTTP/1.1\r\nHost: x\r\nA: ");
+    }
+    Connection drip(viewer.port);
+    drip.send("GET / HTTP/1.1\r\nA: ");
+    auto dripped = std::async(std::launch::async, [&] {
+        while (drip.send("x")) std::this_thread::sleep_for(std::chrono::seconds(1));
+        return seconds_since(begin);
+    });
+    std::atomic<bool> all_closed{false};
+    auto honest = std::async(std::launch::async, [&] {
+        double slowest = 0;
+        while (!all_closed) {
+            const auto asked = Clock::now();
+            CHECK(status_of(viewer.get("/api/progress")) == 200);
+            slowest = std::max(slowest, seconds_since(asked));
+            std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        }
+        return slowest;
+    });
+    for (auto& client : silent) client->read_to_end();
+    for (auto& client : started) client->read_to_end();
+    const double closed = seconds_since(begin), drip_closed = dripped.get();
+    all_closed = true;
+    const double slowest = honest.get();
+    WARN("closed after " << closed << " s, one byte a second after " << drip_closed
+                         << " s; the slowest honest answer took " << slowest << " s");
+    CHECK(closed <= 15);
+    CHECK(drip_closed <= 16);  // it notices with its next byte
+    CHECK(slowest < 1);
+}
+
+TEST_CASE("build --lod keeps the levels that view shows") {
+    const SmallCity small;
+    const TempDir levels;
+    const auto built =
+        run_json({"build", small.city, small.drive, "--trajectory", small.trajectory, "--classes",
+                  "synthetic", "--tile-size", "16", "--lod", "--levels", levels.path()});
+    CHECK(built["levels"]["missing"] == 0);
+    CHECK(built["levels"]["kept_bytes"] > 0);
+    Viewer viewer({small.city, "--levels", levels.path(), "--no-check"});
+    const auto city = viewer.get_json("/api/city");
+    CHECK(city["levels_key"] == built["levels"]["levels_key"]);
+    for (std::size_t i = 0; i < city["roots"].size(); ++i)
+        CHECK(status_of(viewer.get(cube_target(city, i))) == 200);
+    CHECK(viewer.get_json("/api/progress")["done"] == 0);
+    CHECK(viewer.get_json("/api/progress")["checked"].is_null());
+    CHECK(test::citysplat({"build", small.city, small.drive, "--lod", "--dry-run"}).exit_code == 2);
+}
+
 TEST_CASE("view says what is wrong with its arguments") {
     const TempDir dir;
     CHECK(test::citysplat({"view", dir / "nothing"}).exit_code == 78);
     CHECK(test::citysplat({"view", dir / "nothing", "--port", "80"}).exit_code == 2);
     CHECK(test::citysplat({"view", dir / "nothing", "--host", "0.0.0.0"}).exit_code == 2);
+    const SmallCity small;
+    std::ofstream(dir / "cloud.ply")
+        << "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nproperty float y\n"
+           "property float z\nend_header\n1 2 3\n";
+    const auto refused = test::citysplat({"view", small.city, "--distances", dir / "cloud.ply"});
+    CHECK(refused.exit_code != 0);
+    CHECK(refused.err.find("compare --distances") != std::string::npos);
+    CHECK(test::citysplat({"view", small.city, "--distances", dir / "nothing.ply"}).exit_code != 0);
+    CHECK(test::citysplat({"compare", small.drive, "--truth", small.drive, "--distances", dir / "x.ply"})
+              .exit_code == 2);
+    CHECK(!fs::exists(dir / "x.ply"));
 }

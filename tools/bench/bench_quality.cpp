@@ -160,7 +160,8 @@ class QualityBench {
             for (const InputSource& source : sources) result.push_back([source] { return source.open(); });
             return result;
         };
-        return compare::cloud_to_cloud(openers(scans), openers(clouds_), work_, CancelToken(), quiet_);
+        const auto simulated = openers(scans), reference = openers(clouds_);
+        return compare::cloud_to_cloud({simulated, reference}, work_, CancelToken(), quiet_);
     }
 
     std::string own_sensor() const { return (drive_ / truth_->file().scanners[0].sensor).string(); }

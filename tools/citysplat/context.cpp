@@ -69,6 +69,14 @@ std::string utc_text(std::int64_t unix_s) {
 Context::Context() = default;
 Context::~Context() = default;
 
+void Context::embed(Embedding embedding) {
+    json_ = quiet_ = true;
+    embedding_ = std::move(embedding);
+    if (embedding_->progress) listener_.emplace(progress_, embedding_->progress);
+}
+
+nlohmann::json Context::take_result() { return result_ ? with_utf8(*result_) : nlohmann::json(); }
+
 void Context::add_common_options(CLI::App& app) {
     app.add_flag("--json", json_, "print the result as one JSON object on stdout");
     app.add_option("--progress", progress_style_,
@@ -90,9 +98,9 @@ void Context::resolve() {
     if (memory_bytes_ < (std::uint64_t{128} << 20))
         throw UsageError("--memory " + memory_ + " is too small; the least is 128M");
     if (threads_ == 0) threads_ = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    if (progress_style_ == "json")
+    if (progress_style_ == "json" || listener_)
         progress_ = Progress(ProgressStyle::json);
-    else if (quiet_ || progress_style_ == "none")
+    else if (quiet_ || embedding_ || progress_style_ == "none")
         progress_ = Progress(ProgressStyle::none);
     else if (progress_style_ == "bar" || (progress_style_ == "auto" && ::isatty(STDERR_FILENO)))
         progress_ = Progress(ProgressStyle::bar);
@@ -101,14 +109,17 @@ void Context::resolve() {
 }
 
 void Context::say(const std::string& line) const {
-    if (!quiet_) print_line(line);
+    if (!quiet_ && !embedding_) print_line(line);
 }
 
 void Context::detail(const std::string& line) const {
     if (verbosity_ > 0) say(line);
 }
 
-void Context::warn(const std::string& line) const { print_line("warning: " + line); }
+void Context::warn(const std::string& line) const {
+    if (!embedding_) return print_line("warning: " + line);
+    if (embedding_->warn) embedding_->warn(printable(line));
+}
 
 void Context::result(const nlohmann::json& object, const std::string& text) {
     if (json_)
@@ -118,6 +129,7 @@ void Context::result(const nlohmann::json& object, const std::string& text) {
 }
 
 void Context::announce(const nlohmann::json& object, const std::string& text) {
+    if (embedding_) throw UsageError("this verb goes on and on: it cannot run inside another program");
     announced_ = true;
     if (json_)
         print_json(object);
@@ -130,12 +142,12 @@ void Context::print_json(const nlohmann::json& object) const {
 }
 
 void Context::finish() const {
-    if (result_) print_json(*result_);
+    if (result_ && !embedding_) print_json(*result_);
 }
 
 void Context::fail(std::string_view kind, int code, const std::string& message) const {
     print_line("citysplat: " + message);
-    if (!json_ || announced_) return;
+    if (!owes_json()) return;
     nlohmann::json object = result_ ? *result_ : nlohmann::json::object();
     object["error"] = {{"kind", kind}, {"message", message}};
     object["code"] = code;

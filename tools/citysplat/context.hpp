@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/cancel.hpp"
+#include "core/listening/progress_listener.hpp"
 #include "core/progress.hpp"
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,7 +9,9 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,6 +30,16 @@ class Context {
 
     /// Before parsing: failures are to be printed as JSON, too.
     void expect_json() { json_ = true; }
+    /// Before parsing: the command runs inside another program. Nothing is printed: warnings and notes of
+    /// progress go to these (either may be empty), the result is kept for take_result().
+    struct Embedding {
+        std::function<void(const std::string&)> warn;
+        std::function<void(const ProgressNote&)> progress;  ///< see ProgressListener
+    };
+    void embed(Embedding embedding);
+    /// What the verb has said so far; null without a result. Of an embedded command, also of one that failed.
+    nlohmann::json take_result();
+
     /// Registers --json, --progress, --threads, --memory, -q and -v on the program.
     void add_common_options(CLI::App& app);
     /// After parsing: checks the flags. Throws UsageError.
@@ -51,6 +64,8 @@ class Context {
     void result(const nlohmann::json& object, const std::string& text);
     /// The same for a verb that goes on: printed at once, and nothing afterwards.
     void announce(const nlohmann::json& object, const std::string& text);
+    /// An object is still to be printed, whatever happens.
+    bool owes_json() const { return json_ && !announced_; }
     /// The verb has succeeded.
     void finish() const;
     /// The verb has failed: one line on stderr, and with --json the result, if any, with "error" and "code".
@@ -70,6 +85,8 @@ class Context {
     CancelToken cancel_;
     Progress progress_;
     std::unique_ptr<nlohmann::json> result_;
+    std::optional<Embedding> embedding_;
+    std::optional<ProgressListener> listener_;
 };
 
 /// The system's directory for temporary files. Throws IoError that names TMPDIR when it cannot be used.

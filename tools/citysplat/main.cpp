@@ -1,41 +1,82 @@
 #include "citysplat/context.hpp"
-#include "citysplat/manual/version.hpp"
-#include "citysplat/verbs.hpp"
+#include "citysplat/run_command.hpp"
 #include "core/error.hpp"
 #include "core/file.hpp"
 
-#include <CLI/CLI.hpp>
-#include <tbb/global_control.h>
-
 #include <algorithm>
 #include <csignal>
+#include <ctime>
 #include <exception>
 #include <filesystem>
 #include <new>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <unistd.h>
-#include <vector>
 
 namespace {
 
 using namespace citysplat;
 
-CancelToken* g_cancel = nullptr;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::time_t kDeadline_s = 30;  // everything takes longer
+constexpr long kDeadline_ns = 0;
+#else
+constexpr std::time_t kDeadline_s = 1;
+constexpr long kDeadline_ns = 800'000'000;
+#endif
 
-/// The first signal asks politely; the second does not wait.
-void on_signal(int) {
-    if (g_cancel->requested()) ::_exit(static_cast<int>(ErrorKind::interrupted));
-    g_cancel->request();
+constexpr std::string_view kLine =
+    "citysplat: interrupted; the work did not stop in time and was ended. Partial files may be left; the "
+    "next "
+    "run with the same output removes them\n";
+constexpr std::string_view kObject =
+    R"({"code":130,"error":{"kind":"interrupted","message":"interrupted; the work did not stop in time and was ended"}})"
+    "\n";
+
+cli::Context* g_context = nullptr;
+timer_t g_deadline;
+bool g_has_deadline = false;
+
+// The functions below run in signal handlers: nothing in them may allocate or lock.
+
+void say_to(int descriptor, std::string_view text) {
+    if (::write(descriptor, text.data(), text.size()) < 0) return;  // nobody is left to be told
 }
 
-void catch_interrupts(CancelToken& cancel) {
-    g_cancel = &cancel;
+[[noreturn]] void end_now() { ::_exit(static_cast<int>(ErrorKind::interrupted)); }
+
+void on_deadline(int) {
+    say_to(STDERR_FILENO, kLine);
+    if (g_context->owes_json()) say_to(STDOUT_FILENO, kObject);
+    end_now();
+}
+
+void on_signal(int) {
+    if (g_context->cancel().requested()) end_now();
+    g_context->cancel().request();
+    if (!g_has_deadline) return;
+    const itimerspec once{{0, 0}, {kDeadline_s, kDeadline_ns}};
+    ::timer_settime(g_deadline, 0, &once, nullptr);
+}
+
+void handle(int signal, void (*handler)(int)) {
     struct sigaction action {};
-    action.sa_handler = on_signal;
-    ::sigaction(SIGINT, &action, nullptr);
-    ::sigaction(SIGTERM, &action, nullptr);
+    action.sa_handler = handler;
+    ::sigaction(signal, &action, nullptr);
+}
+
+/// From now on the first SIGINT or SIGTERM requests cancellation, and the second ends the process at once. So
+/// does the deadline: a stage that does not look at its token, or a disk that does not answer, must not keep
+/// a user waiting (docs/adr/0516). What is written survives that as it survives a kill.
+void catch_interrupts(cli::Context& context) {
+    g_context = &context;
+    sigevent event{};
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = SIGALRM;
+    g_has_deadline = ::timer_create(CLOCK_MONOTONIC, &event, &g_deadline) == 0;
+    handle(SIGALRM, on_deadline);
+    handle(SIGINT, on_signal);
+    handle(SIGTERM, on_signal);
     // A closed pipe and a file beyond the limit of the shell are failed writes, which we report.
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);
@@ -51,74 +92,6 @@ std::string what_failed(const std::filesystem::filesystem_error& e) {
     return "cannot use " + e.path1().string() + ": " + e.code().message();
 }
 
-/// An unknown verb is named; CLI11 would only say that one is required.
-std::string what_is_wrong(const CLI::App& app, const CLI::ParseError& error) {
-    const std::vector<std::string> unknown = app.remaining();
-    const bool unknown_verb = app.get_subcommands().empty() && !unknown.empty() && unknown[0][0] != '-';
-    return unknown_verb ? "there is no verb \"" + unknown[0] + "\"" : error.what();
-}
-
-int run(int argc, char** argv, cli::Context& context) {
-    CLI::App app(
-        "citysplat: kilometres of mobile-mapping LiDAR to a splat model of the city, and simulated LiDARs "
-        "through it");
-    app.name("citysplat");
-    app.set_version_flag("--version", [&context] { return cli::version_text(context.json()); });
-    app.require_subcommand(1);
-    app.fallthrough();
-    app.footer(
-        "Exit codes: 0 ok, 2 usage, 65 bad data, 69 backend unavailable, 74 I/O or disk full,\n"
-        "            75 busy, 78 configuration, 130 interrupted.\n"
-        "Start with: citysplat synth demo/drive --length 100");
-
-    context.add_common_options(app);
-    cli::add_synth(app, context);
-    cli::add_info(app, context);
-    cli::add_adjust(app, context);
-    cli::add_build(app, context);
-    cli::add_status(app, context);
-    cli::add_verify(app, context);
-    cli::add_gc(app, context);
-    cli::add_rollback(app, context);
-    cli::add_repair(app, context);
-    cli::add_plan(app, context);
-    cli::add_work(app, context);
-    cli::add_publish(app, context);
-    cli::add_pack(app, context);
-    cli::add_unpack(app, context);
-    cli::add_sensors(app, context);
-    cli::add_simulate(app, context);
-    cli::add_clearance(app, context);
-    cli::add_learn_sensor(app, context);
-    cli::add_calibrate(app, context);
-    cli::add_bank(app, context);
-    cli::add_snapshots(app, context);
-    cli::add_compare(app, context);
-    cli::add_render(app, context);
-    cli::add_view(app, context);
-    cli::add_export(app, context);
-    cli::add_selftest(app, context);
-    cli::add_completion(app, context);
-    cli::add_manual(app, context);
-    catch_interrupts(context.cancel());
-    std::optional<tbb::global_control> thread_limit;
-    app.parse_complete_callback([&] {
-        context.resolve();
-        thread_limit.emplace(tbb::global_control::max_allowed_parallelism,
-                             static_cast<std::size_t>(context.threads()));
-    });
-
-    try {
-        app.parse(argc, argv);
-        context.finish();
-        return 0;
-    } catch (const CLI::Success& e) {
-        return app.exit(e);  // --help, --version
-    } catch (const CLI::ParseError& e) {
-        throw UsageError(what_is_wrong(app, e) + " (see citysplat --help)");
-    }
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -127,7 +100,8 @@ int main(int argc, char** argv) {
         context.expect_json();
     try {
         raise_descriptor_limit();
-        return run(argc, argv, context);
+        catch_interrupts(context);
+        return cli::run_command({argv + 1, argv + argc}, context);
     } catch (const Error& e) {
         return fail(context, e.kind(), e.what());
     } catch (const std::filesystem::filesystem_error& e) {

@@ -122,10 +122,9 @@ json model_report_json(const RayTally& with_model) {
     return row;
 }
 
-std::string model_report_text(const RayTally& with_model, const char* what) {
+std::string model_report_text(const RayTally& with_model, const std::string& what) {
     const double empty = with_model.empty == 0 ? 0 : 1 - with_model.extra_share();
-    return std::string("with ") + what +
-           formatted(" %.1f %% of the rays that did not come back stay empty", 100 * empty) +
+    return "with " + what + formatted(" %.1f %% of the rays that did not come back stay empty", 100 * empty) +
            formatted(" (of those that meet the city: %.1f %%)", 100 * with_model.taken_away_share()) +
            formatted("; it loses %.2f %% of the real returns\n", 100 * with_model.share(with_model.dropped));
 }

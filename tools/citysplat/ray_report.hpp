@@ -21,6 +21,6 @@ std::string ray_report_text(const compare::RayComparison& comparison, const sim:
 /// What a learned model of the sensor makes of the rays that did not come back, and what it costs.
 nlohmann::json model_report_json(const compare::RayTally& with_model);
 /// `what` loses returns: "the model of the sensor", say.
-std::string model_report_text(const compare::RayTally& with_model, const char* what);
+std::string model_report_text(const compare::RayTally& with_model, const std::string& what);
 
 }  // namespace citysplat::cli

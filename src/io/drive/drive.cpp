@@ -152,10 +152,11 @@ std::size_t number_of(const fs::path& file) {
     return *number;
 }
 
-RawScan read_raw(const PointFile& file) {
+RawScan read_raw(const PointFile& file, const CancelToken& cancel) {
     RawScan scan;
     PointBatch batch;
     for (std::size_t block = 0; block < file.block_count(); ++block) {
+        cancel.check();
         file.read_block(block, batch);
         for (std::size_t i = 0; i < batch.size(); ++i)
             scan.points.push_back({batch.x[i], batch.y[i], batch.z[i]});

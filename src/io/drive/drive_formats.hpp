@@ -52,7 +52,7 @@ struct RawScan {
     std::vector<Vec3d> points;
     std::vector<double> times_s;  ///< empty: the file does not say
 };
-RawScan read_raw(const PointFile& file);
+RawScan read_raw(const PointFile& file, const CancelToken& cancel);
 
 /// Middle one of some numbers. Requires at least one.
 double median_of(std::vector<double> values);

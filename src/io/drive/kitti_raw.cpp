@@ -228,8 +228,29 @@ Times times_of(const DriveRequest& request, const std::vector<fs::path>& scans,
     }
     const double step_s = usual_step(times.forward_s);
     if (kPeriod_s.contains(step_s)) times.period_s = step_s;
+    if (!stamps.there() && step_s > 0 && step_s < kPeriod_s.least)
+        throw InputError((request.folder / "oxts").string() + ": a record every " +
+                         with_unit(1000 * step_s, 0, "ms") +
+                         ", as unsynchronised drives have them: their numbers are not those of the scans. "
+                         "Such a drive needs oxts/timestamps.txt and velodyne_points/timestamps.txt");
     if (request.options.rate_hz) times.period_s = 1 / *request.options.rate_hz;
     return times;
+}
+
+/// Poses of the sensor, those that follow one another in time: clocks of real drives step back now and then.
+/// Says how many were left out.
+std::size_t take_poses(const std::vector<OxtsFrame>& frames, std::span<const double> times_s,
+                       const Pose& body_from_sensor, std::vector<StampedPose>& poses) {
+    constexpr double kMostLeftOut = 0.1;
+    const std::vector<std::size_t> ascending = longest_ascending(times_s);
+    const std::size_t left_out = frames.size() - ascending.size();
+    // With more, Trajectory refuses the drive and names the record.
+    const bool all = static_cast<double>(left_out) > kMostLeftOut * static_cast<double>(frames.size());
+    for (std::size_t k = 0; k < (all ? frames.size() : ascending.size()); ++k) {
+        const std::size_t i = all ? k : ascending[k];
+        poses.push_back({times_s[i], frames[i].world_from_body * body_from_sensor});
+    }
+    return left_out;
 }
 
 /// The turn of each scan: by its own stamps of begin and end, or a period around the moment it looked
@@ -282,8 +303,7 @@ Drive read_kitti_raw(const DriveRequest& request) {
     const Times times = times_of(request, scans, frames, Stamps(folder / "oxts/timestamps.txt", files));
 
     std::vector<StampedPose> poses;
-    for (std::size_t i = 0; i < frames.size(); ++i)
-        poses.push_back({times.records_s[i], frames[i].world_from_body * inverse(sensor_from_body)});
+    const std::size_t left_out = take_poses(frames, times.records_s, inverse(sensor_from_body), poses);
     const Trajectory given(std::move(poses), (folder / "oxts").string());
 
     Drive drive;
@@ -309,6 +329,10 @@ Drive read_kitti_raw(const DriveRequest& request) {
     drive.facts.emplace_back("turn", turn);
     drive.facts.emplace_back("clock", times.from);
     if (times.assumed) drive.assumptions.push_back(times.from);
+    if (left_out > 0)
+        drive.assumptions.push_back(
+            std::to_string(left_out) + " of " + std::to_string(frames.size()) +
+            " OXTS records are left out: their times do not follow those before them");
     const OxtsRecord& first = frames.front().record;
     const auto origin = request.options.origin.value_or(
         DriveOptions::Geodetic{first.latitude_deg, first.longitude_deg, first.altitude_m});

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 
 namespace citysplat::io {
 
@@ -109,6 +110,24 @@ std::vector<std::optional<double>> read_timestamps(const std::filesystem::path& 
                              "\" is no time; expected YYYY-MM-DD hh:mm:ss.fraction");
     }
     return times;
+}
+
+std::vector<std::size_t> longest_ascending(std::span<const double> values) {
+    constexpr std::size_t kNone = SIZE_MAX;
+    std::vector<std::size_t> ends, before(values.size(), kNone);  // ends[k]: of a row of k + 1, the least
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        const auto at = std::lower_bound(ends.begin(), ends.end(), values[i],
+                                         [&](std::size_t end, double value) { return values[end] < value; });
+        if (at != ends.begin()) before[i] = *(at - 1);
+        if (at == ends.end())
+            ends.push_back(i);
+        else
+            *at = i;
+    }
+    std::vector<std::size_t> row;
+    for (std::size_t i = ends.empty() ? kNone : ends.back(); i != kNone; i = before[i]) row.push_back(i);
+    std::reverse(row.begin(), row.end());
+    return row;
 }
 
 std::vector<double> evened(std::span<const double> times_s, std::span<const OxtsFrame> frames) {

@@ -58,6 +58,9 @@ struct OxtsTimes {
 /// Nothing when ways and speeds do not agree with such steps, or the car hardly moves.
 std::optional<OxtsTimes> times_by_speed(std::span<const OxtsFrame> frames);
 
+/// A longest row of places whose values ascend, each greater than the one before.
+std::vector<std::size_t> longest_ascending(std::span<const double> values);
+
 /// Times of frames that follow each other evenly, from times that jitter: at each the straight line through
 /// those of its 50 neighbours. Requires as many of one as of the other.
 std::vector<double> evened(std::span<const double> times_s, std::span<const OxtsFrame> frames);

@@ -35,7 +35,7 @@ CloudLook look_at(const fs::path& file, const DriveRequest& request, const Smoot
     if (cloud->info().points > kMostPoints)
         throw InputError(file.string() + ": " + format_count(cloud->info().points) +
                          " points are more than a scan has; give poses.tum with --trajectory");
-    const RawScan raw = read_raw(*cloud);
+    const RawScan raw = read_raw(*cloud, request.cancel);
     CloudLook look{1e300, -1e300};
     std::vector<double> from_sensor, from_zero;
     for (std::size_t i = 0; i < raw.points.size(); ++i) {
@@ -64,11 +64,13 @@ Drive read_posed_clouds(const DriveRequest& request) {
     const Trajectory given =
         read_trajectory(folder / "poses.tum", {.format = TrajectoryOptions::Format::tum, .allow_gaps = true});
     const SmoothPath path(given);
-    for (const fs::path& file : files)
+    for (const fs::path& file : files) {
+        request.cancel.check();
         if (!request.open(file)->info().has_gps_time)
             throw InputError(file.string() +
                              ": no times of the points, which poses.tum beside it needs; "
                              "--no-drive reads the clouds as they are");
+    }
     std::vector<CloudLook> looks(files.size());
     parallel_for(files.size(), [&](std::size_t i) { looks[i] = look_at(files[i], request, path); });
 

@@ -39,7 +39,7 @@ SensorTurn measure_turn(const std::vector<std::filesystem::path>& scans, std::si
     std::set<std::size_t> beams;
     for (const std::size_t scan : {best, std::size_t{0}, scans.size() - 1}) {
         request.cancel.check();
-        RawScan raw = read_raw(*request.open(scans[scan]));
+        RawScan raw = read_raw(*request.open(scans[scan]), request.cancel);
         const ScanOrder order = order_of(raw.points);
         if (!order.by_firing) continue;
         beams.insert(order.elevations_rad.size());

@@ -83,6 +83,7 @@ class Expander {
         const std::string text = read_text_file(list);
         bool names_nothing = true;
         for (const Line& whole_line : Lines(text)) {
+            cancel_.check();
             const std::string line(trimmed(whole_line.text));
             if (line.empty() || line[0] == '#') continue;
             add(line, list.parent_path(), depth + 1);
@@ -99,6 +100,7 @@ class Expander {
         ::globfree(&matches);
         if (paths.empty()) throw InputError("no file matches " + pattern.string());
         for (const auto& path : paths) {
+            cancel_.check();
             if (fs::is_directory(path))
                 add_folder(path);
             else
@@ -146,6 +148,7 @@ class Expander {
         const std::string below = fs::canonical(folder).string() + "/";
         bool any = false;
         for (const io::DriveScan& scan : known.drive->scans) {
+            cancel_.check();
             if (!fs::canonical(scan.path).string().starts_with(below)) continue;
             insert({scan.path, scan.labels, known.drive, &scan});
             any = true;
@@ -169,8 +172,10 @@ class Expander {
 
     void add_drive(const fs::path& folder) {
         const KnownDrive& known = drive_at(folder);
-        for (const io::DriveScan& scan : known.drive->scans)
+        for (const io::DriveScan& scan : known.drive->scans) {
+            cancel_.check();
             insert({scan.path, scan.labels, known.drive, &scan});
+        }
     }
 
     /// The drive that a file would belong to; looked for once a folder.

@@ -61,6 +61,9 @@ class ClearanceProbe {
     ClearanceProbe(const TileSource& city, const Traffic* traffic, const ClearanceOptions& options);
     ~ClearanceProbe();
 
+    /// From now on what is farther does not matter.
+    void set_limit(double limit_m) { options_.limit_m = limit_m; }
+
     /// Of a body at a pose and time. Actors of `vehicle` are left out: a body is not in its own way.
     Clearance at(const ClearanceBody& body, const Pose& world_from_body, double time_s,
                  std::uint32_t vehicle = kNoVehicle);

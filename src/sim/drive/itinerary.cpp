@@ -16,39 +16,17 @@ Itinerary::Itinerary(const TileSource& city, const SensorRun& run, const Traject
                      std::span<const double> times)
     : city_(city), run_(run), trajectory_(trajectory), times_(times) {}
 
-const Itinerary::Reach& Itinerary::reach(std::size_t scan) {
+const Reach& Itinerary::reach(std::size_t scan) {
     const auto found = known_.find(scan);
     if (found != known_.end()) return found->second;
-    // Origins lie between the poses that rays are interpolated from; the metre to spare below is for
-    // rounding.
-    Box3d path;
-    for (std::uint32_t k = 0; k <= kPoseKeys; ++k) {
-        const Vec3d o = pose_of_key(run_, trajectory_, times_[scan], k).translation;
-        if (k == 0) path = {o, o};
-        path.grow(o);
-    }
-    const double range = run_.sensor.max_range_m + 1;
-    const auto gap = [](double a_min, double a_max, double b_min, double b_max) {
-        return std::max({0.0, b_min - a_max, a_min - b_max});
-    };
-    Reach reach;
-    const auto entries = city_.tiles();
-    for (std::uint32_t i = 0; i < entries.size(); ++i) {
-        const TileEntry& e = entries[i];
-        if (e.splats == 0) continue;
-        const Vec3d d{gap(path.min.x, path.max.x, e.min.x, e.max.x),
-                      gap(path.min.y, path.max.y, e.min.y, e.max.y),
-                      gap(path.min.z, path.max.z, e.min.z, e.max.z)};
-        reach.nearest_m = std::min(reach.nearest_m, length(d));
-        if (dot(d, d) <= range * range) reach.tiles.push_back(i);
-    }
-    return known_.emplace(scan, std::move(reach)).first->second;
+    const Box3d path = path_during(run_, trajectory_, times_[scan]);
+    return known_.emplace(scan, reach_from(city_, path, run_.sensor.max_range_m)).first->second;
 }
 
 Itinerary::Leg Itinerary::leg(std::size_t first, std::size_t most, std::uint64_t budget_bytes,
                               const BytesOf& bytes) {
     known_.erase(known_.begin(), known_.lower_bound(first));
-    Leg leg{0, {}, true};
+    Leg leg{0, {}, true, {}};
     std::set<std::uint32_t> all;
     std::uint64_t used = 0;
     while (leg.scans < most && first + leg.scans < times_.size()) {
@@ -59,6 +37,7 @@ Itinerary::Leg Itinerary::leg(std::size_t first, std::size_t most, std::uint64_t
         if (used + more > budget_bytes && leg.scans > 0) break;
         all.insert(fresh.begin(), fresh.end());
         used += more;
+        leg.reaches.push_back(&reach(first + leg.scans));
         ++leg.scans;
         leg.fits = used <= budget_bytes;
         if (!leg.fits) break;

@@ -2,12 +2,10 @@
 
 #include "model/tile_source.hpp"
 #include "model/trajectory.hpp"
-#include "sim/scan/scanner.hpp"
-#include "trace/tile_frustum.hpp"
+#include "sim/session/reach.hpp"
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <map>
 #include <span>
 #include <vector>
@@ -23,12 +21,7 @@ class Itinerary {
     Itinerary(const TileSource& city, const SensorRun& run, const Trajectory& trajectory,
               std::span<const double> times);
 
-    /// What the sensor can meet during a scan.
-    struct Reach {
-        std::vector<std::uint32_t> tiles;  ///< within its range, by index
-        double nearest_m =
-            std::numeric_limits<double>::infinity();  ///< from its path to any tile with splats
-    };
+    /// During a scan.
     const Reach& reach(std::size_t scan);
 
     /// The next scans to do together: as many as `most` whose tiles fit the budget. When not even one scan's
@@ -37,6 +30,7 @@ class Itinerary {
         std::size_t scans = 1;
         std::vector<std::uint32_t> tiles;
         bool fits = true;
+        std::vector<const Reach*> reaches;  ///< one for each scan; valid until the next call
     };
     Leg leg(std::size_t first, std::size_t most, std::uint64_t budget_bytes, const BytesOf& bytes);
 

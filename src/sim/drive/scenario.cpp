@@ -34,6 +34,8 @@ ScenarioSensor read_sensor(Section& s, const std::filesystem::path& directory, s
     if (s.has("model")) result.run.sensor.model = directory / s.text("model");
     result.run.sensor.intensity_noise = s.flag("intensity_noise", result.run.sensor.intensity_noise);
     result.run.sensor.likely_drops = s.flag("likely_drops", result.run.sensor.likely_drops);
+    if (s.has("most_lost_percent"))
+        result.run.sensor.most_lost_percent = s.number("most_lost_percent", Sensor::kMostLost_percent);
     if (s.has("returns")) result.run.sensor.beam.set_returns(s.text("returns"), s.where());
     result.name = s.text("name", result.run.sensor.id);
     if (result.name.empty() || result.name.find('/') != std::string::npos || result.name[0] == '.')
@@ -52,6 +54,8 @@ ScenarioSensor read_sensor(Section& s, const std::filesystem::path& directory, s
     result.output.keep_all = s.flag("keep_misses", false);
     result.output.recorded = s.flag("recorded", false);
     result.output.accumulate = s.flag("accumulate", false);
+    if (s.has("decimate"))
+        result.output.decimate_m = parse_length(s.text("decimate"), s.where() + ": decimate");
     result.output.scans = s.flag("scans", true);
     s.finish();
     return result;
@@ -59,7 +63,7 @@ ScenarioSensor read_sensor(Section& s, const std::filesystem::path& directory, s
 
 }  // namespace
 
-Scenario Scenario::load(const std::filesystem::path& path) {
+Scenario Scenario::load(const std::filesystem::path& path, Ways ways) {
     const toml::table table = parse_toml(read_text_file(path), path.string());
     Section root(table, path.string());
     const auto directory = path.parent_path();
@@ -86,11 +90,13 @@ Scenario Scenario::load(const std::filesystem::path& path) {
         scenario.sensors.push_back(std::move(sensor));
     };
     for (Section& section : root.sections("sensor")) add(section, kNoVehicle, "");
-    if (!scenario.sensors.empty() && scenario.trajectory.empty())
+    if (!scenario.sensors.empty() && scenario.trajectory.empty() && ways == Ways::known)
         root.fail("trajectory", "is missing: a [[sensor]] that is on no [[vehicle]] needs it");
     for (Section& section : root.sections("vehicle")) {
         const auto number = static_cast<std::uint32_t>(scenario.things.vehicles.size());
         scenario.things.vehicles.push_back(read_vehicle(section, directory));
+        if (scenario.things.vehicles.back().trajectory.empty() && ways == Ways::known)
+            section.fail("trajectory", "is missing: only a session can do without it");
         for (Section& sensor : section.sections("sensor"))
             add(sensor, number, scenario.things.vehicles.back().name + "/");
         section.finish();

@@ -36,8 +36,10 @@ struct Scenario {
         return sensor.vehicle == kNoVehicle ? trajectory : things.vehicles[sensor.vehicle].trajectory;
     }
 
+    /// Whether every sensor and vehicle must say where it goes. In a session it may be told later.
+    enum class Ways { known, may_be_told };
     /// Throws ConfigError naming file and key.
-    static Scenario load(const std::filesystem::path& path);
+    static Scenario load(const std::filesystem::path& path, Ways ways = Ways::known);
 };
 
 /// Between the knots of a smooth path.

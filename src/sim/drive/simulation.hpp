@@ -1,21 +1,11 @@
 #pragma once
 
 #include "core/cancel.hpp"
-#include "core/hash.hpp"
 #include "core/progress.hpp"
-#include "model/tile_source.hpp"
-#include "model/trajectory.hpp"
-#include "sim/learn/learned_pass.hpp"
-#include "sim/scan/scan_sink.hpp"
-#include "sim/scan/scanner.hpp"
-#include "sim/traffic/played_frames.hpp"
-#include "sim/traffic/traffic.hpp"
-#include "trace/tile_cache.hpp"
-#include "trace/tracer.hpp"
+#include "sim/session/session.hpp"
 
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,28 +25,8 @@ struct SimulationOptions {
     trace::CacheOptions cache;
 };
 
-struct SimulationReport {
-    std::uint64_t scans = 0, rays = 0, hits = 0, dropped = 0, missing = 0;
-    std::uint64_t tiles_in_reach = 0;   ///< different tiles that some ray could have met
-    std::uint64_t parts_in_reach = 0;   ///< actors that rays could have met, in all scans together
-    std::uint64_t part_hits = 0;        ///< of `hits`, those on actors
-    std::uint64_t frames = 0;           ///< recorded ones that could be played
-    std::uint64_t frames_loaded = 0;    ///< those that scans needed, each time it was read
-    std::uint64_t frames_resident = 0;  ///< of them at most at a time
-    std::uint64_t passes = 0;           ///< more than one per scan: its surroundings exceeded the budget
-    std::uint64_t scans_outside = 0;    ///< farther from every tile than the sensor sees
-    double nearest_tile_m = std::numeric_limits<double>::infinity();  ///< from any scan to any tile
-    double seconds = 0;
-    trace::CacheStatistics cache;
-    Hash128 digest;  ///< of all returns, in order of scans and rays
-};
-
 /// Times at which scans begin. Throws UsageError when there is none, or more than kMostScans.
 std::vector<double> scan_times(const SensorRun& run, const Trajectory& trajectory, const Schedule& schedule);
-
-/// What the learned model of the run's sensor does to its finished scans; nothing when it has none, or when
-/// noise is off. Throws as SensorModel::load() and SensorModel::check() do.
-std::optional<learn::LearnedPass> learned_pass(const SensorRun& run);
 
 /// One sensor on its way through a city. The returns depend on these alone: not on threads, prefetching or
 /// the tracer's instruction set, nor on the budget.
@@ -74,6 +44,8 @@ struct SimulationJob {
     /// their memory is part of the budget, too.
     std::span<const FramePlay> frames{};
 };
+/// A loop over a Session that knows all poses beforehand: scans are done some at a time, and tiles loaded in
+/// the order of the drive.
 SimulationReport simulate(const SimulationJob& job, ScanSink& sink, const CancelToken& cancel,
                           Progress& progress);
 

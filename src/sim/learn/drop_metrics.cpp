@@ -131,7 +131,7 @@ Clumping model_clumping(const JudgedRays& judged, const NoiseShares& shares) {
     return clumping(judged, ModelLoses(judged, shares));
 }
 
-NoiseShares fit_noise(const JudgedRays& all) {
+NoiseShares fit_noise(const JudgedRays& all, const CancelToken& cancel) {
     JudgedRays judged = all;
     judged.end = std::min(judged.end, judged.first + kMostFitted);
     const Clumping real = real_clumping(judged);
@@ -141,6 +141,7 @@ NoiseShares fit_noise(const JudgedRays& all) {
         for (int place = 0; scan + place < kShareSteps; ++place)
             tried.emplace_back(0, NoiseShares{scan / double{kShareSteps}, place / double{kShareSteps}});
     parallel_for(tried.size(), [&](std::size_t i) {
+        cancel.check();
         const Clumping model = model_clumping(judged, tried[i].second);
         const double left = model.left - real.left,
                      again = real.agains < kLeastCases ? 0 : model.again - real.again;
@@ -151,13 +152,16 @@ NoiseShares fit_noise(const JudgedRays& all) {
         ->second;
 }
 
-DropMetrics judge_drops(const JudgedRays& judged, const NoiseShares& shares, double constant) {
+DropMetrics judge_drops(const JudgedRays& judged, const NoiseShares& shares, double constant,
+                        const CancelToken& cancel) {
     DropMetrics m;
     const ProbitLoss probit;
     Reliability reliability;
     std::vector<std::pair<float, std::uint8_t>> scored;
     double loss = 0, brier = 0, lost_rays = 0;
+    constexpr std::size_t kRaysAtOnce = std::size_t{1} << 16;
     for (std::size_t i = judged.first; i < judged.end; ++i) {
+        if (i % kRaysAtOnce == 0) cancel.check();
         if (judged.hidden[i]) continue;
         const bool lost = judged.rays.lost[i] != 0;
         const float score = judged.score[i];
@@ -176,7 +180,9 @@ DropMetrics judge_drops(const JudgedRays& judged, const NoiseShares& shares, dou
         m.brier = brier / n;
         m.constant_loss = -(lost_rays * exact::log(said) + (n - lost_rays) * exact::log(1 - said)) / n;
     }
+    cancel.check();
     m.auc = area_under_curve(scored);
+    cancel.check();
     m.calibration_error = reliability.error();
     judge_samples(judged, ModelLoses(judged, shares), m);
     m.left_real = real_clumping(judged).left;

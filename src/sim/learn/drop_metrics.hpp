@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/cancel.hpp"
 #include "sim/learn/learning_set.hpp"
 #include "sim/learn/sensor_model.hpp"
 
@@ -29,10 +30,11 @@ Clumping real_clumping(const JudgedRays& judged);
 Clumping model_clumping(const JudgedRays& judged, const NoiseShares& shares);
 
 /// The shares with which clumps are most like the real ones; both 0 when too few rays are lost to tell.
-NoiseShares fit_noise(const JudgedRays& judged);
+NoiseShares fit_noise(const JudgedRays& judged, const CancelToken& cancel);
 
 /// `constant` is the probability that somebody would say who knows the training rays alone. Intensities are
 /// left at zero.
-DropMetrics judge_drops(const JudgedRays& judged, const NoiseShares& shares, double constant);
+DropMetrics judge_drops(const JudgedRays& judged, const NoiseShares& shares, double constant,
+                        const CancelToken& cancel);
 
 }  // namespace citysplat::sim::learn

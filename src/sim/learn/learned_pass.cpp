@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <string>
 
 namespace citysplat::sim::learn {
 
@@ -36,6 +37,21 @@ std::vector<float> lanes_of(const std::vector<float>& rows, std::size_t rays) {
     return lanes;
 }
 
+/// The score above which returns are lost; nothing where drops are drawn.
+std::optional<float> likely_limit(const SensorModel& model, const Sensor& sensor, std::string_view origin) {
+    const auto refuse = [&](const std::string& what, const char* flag) {
+        return ConfigError(std::string(origin) + " does not say " + what + "; learn it anew, or leave out " +
+                           flag);
+    };
+    if (sensor.most_lost_percent) {
+        if (model.lost_above.empty()) throw refuse("how many returns each limit costs", "--most-lost");
+        return model.lost_above_of(*sensor.most_lost_percent / 100);
+    }
+    if (!sensor.likely_drops) return std::nullopt;
+    if (!model.likely_above) throw refuse("which drops are likely", "--likely-drops");
+    return model.likely_above;
+}
+
 }  // namespace
 
 /// Consecutive columns that are evaluated together.
@@ -49,14 +65,10 @@ LearnedPass::LearnedPass(const SensorModel& model, const Sensor& sensor, std::st
     const std::uint32_t beams = grid_.beams();
     const auto& [scan, place] = model.noise;
     mix_ = {std::sqrt(scan), std::sqrt(place), std::sqrt(std::max(0.0, 1 - scan - place))};
-    if (sensor.likely_drops) {
-        if (!model.likely_above)
-            throw ConfigError(std::string(origin) +
-                              " does not say which drops are likely; learn it anew, or leave out "
-                              "--likely-drops");
+    if (const auto limit = likely_limit(model, sensor, origin)) {
         // No chance has a part: a return is lost when its score is above the limit.
         mix_ = {0, 0, 0};
-        drop_.b3 -= *model.likely_above;
+        drop_.b3 -= *limit;
     }
     mask_.resize(grid_.rays());
     for (std::uint32_t row = 0; row < beams; ++row) {

@@ -107,6 +107,7 @@ Normalisation Learner::find_scales() const {
     Normalisation norm{};
     for (unsigned j = 0; j < kFeatures; ++j) {
         double n = 0, sum = 0, squares = 0;
+        cancel_.check();
         for (std::size_t i = 0; i < split_.learn_end; ++i) {
             const auto value = static_cast<double>(x_[i][j]);
             if (hidden_[i] || std::isnan(value)) continue;
@@ -165,13 +166,15 @@ BeamNetwork Learner::learn(const char* what, const std::vector<std::uint32_t>& c
 
 /// What must be added to the scores so that as many rays are lost as really were. The network comes near; the
 /// number of returns should be right.
-float level_correction(const std::vector<float>& scores, const std::vector<float>& lost) {
+float level_correction(const std::vector<float>& scores, const std::vector<float>& lost,
+                       const CancelToken& cancel) {
     double wanted = 0;
     for (const float v : lost) wanted += static_cast<double>(v);
     double low = -0.5, high = 0.5;
     for (int round = 0; round < 16; ++round) {
         const double middle = (low + high) / 2;
         double said = 0;
+        cancel.check();
         for (const float score : scores) said += normal_cdf(static_cast<double>(score) + middle);
         (said < wanted ? low : high) = middle;
     }
@@ -184,6 +187,19 @@ float likely_above(std::vector<float> scores, const std::vector<float>& lost) {
     const auto at = scores.begin() + count;
     std::nth_element(scores.begin(), at, scores.end(), std::greater<>());
     return *at;
+}
+
+/// SensorModel::lost_above: of the scores of rays that came back, and of `hidden` ones more, which are lost
+/// whatever their score is.
+std::vector<float> lost_above(std::vector<float> returned, std::size_t hidden) {
+    std::sort(returned.begin(), returned.end(), std::greater<>());
+    const double all = static_cast<double>(returned.size() + hidden);
+    std::vector<float> limits;
+    for (std::size_t k = 0; k < SensorModel::kLostSteps; ++k) {
+        const auto above = static_cast<std::size_t>(static_cast<double>(k) * SensorModel::kLostStep * all);
+        limits.push_back(returned[std::min(above - std::min(above, hidden), returned.size() - 1)]);
+    }
+    return limits;
 }
 
 void Learner::learn_drop(SensorModel& model) {
@@ -204,14 +220,20 @@ void Learner::learn_drop(SensorModel& model) {
     model.drop = learn("learn drop", chosen, lost, Loss::probit);
     std::vector<float> scores = outputs_of(model.drop, x_, rays_.beam), chosen_scores;
     for (const std::uint32_t ray : chosen) chosen_scores.push_back(scores[ray]);
-    const float correction = level_correction(chosen_scores, lost);
+    const float correction = level_correction(chosen_scores, lost, cancel_);
     model.drop.network.b3 += correction;
     for (float& score : scores) score += correction;
     for (float& score : chosen_scores) score += correction;
+    std::vector<float> returned;
+    for (std::size_t i = 0; i < chosen.size(); ++i)
+        if (lost[i] == 0) returned.push_back(chosen_scores[i]);
+    std::size_t hidden_returns = 0;
+    for (std::size_t i = 0; i < split_.learn_end; ++i) hidden_returns += hidden_[i] && rays_.lost[i] == 0;
+    model.lost_above = lost_above(std::move(returned), hidden_returns);
     model.likely_above = likely_above(std::move(chosen_scores), lost);
-    model.noise = fit_noise({rays_, 0, split_.learn_end, scores, hidden_});
+    model.noise = fit_noise({rays_, 0, split_.learn_end, scores, hidden_}, cancel_);
     model.metrics = judge_drops({rays_, split_.judge_begin, rays_.size(), scores, hidden_}, model.noise,
-                                lost_rays / static_cast<double>(chosen.size()));
+                                lost_rays / static_cast<double>(chosen.size()), cancel_);
 }
 
 std::vector<std::uint32_t> Learner::matched(std::size_t begin, std::size_t end) const {
@@ -248,6 +270,7 @@ void Learner::learn_intensity(SensorModel& model) {
         by_beam[rays_.beam[i]].push_back(all.back());
     }
     if (chosen.size() < kLeastMatched || all.empty()) return;
+    cancel_.check();
     const double gain = weighted_median(all);
     if (!(gain > 0)) return;
     IntensityCorrection& result = model.intensity.emplace();
@@ -262,6 +285,7 @@ void Learner::learn_intensity(SensorModel& model) {
     result.net = learn("learn intensity", chosen, target, Loss::huber);
 
     std::vector<float> corrections = outputs_of(result.net, x_, rays_.beam);
+    cancel_.check();
     const std::vector<std::uint32_t> judges = matched(split_.judge_begin, rays_.size());
     IntensityErrors judged = judge_intensity(judges, result.gain, corrections);
     const IntensityErrors taught = judge_intensity(chosen, result.gain, corrections);
@@ -272,6 +296,7 @@ void Learner::learn_intensity(SensorModel& model) {
         corrections.assign(corrections.size(), 0);
         judged.corrected = judged.recorded;
     }
+    cancel_.check();
     std::vector<float> expected(rays_.size());
     for (const std::uint32_t i : chosen) expected[i] = corrected_value(i, result.gain, corrections);
     result.residuals = find_residuals(rays_, chosen, expected);
@@ -312,8 +337,11 @@ SensorModel Learner::run(const Sensor& sensor) {
     model.beams = set_.grid().beams();
     model.training_digest = set_.digest().hex();
     model.mask = find_mask();
+    cancel_.check();
     find_hidden(model.mask);
+    cancel_.check();
     model.norm = find_scales();
+    cancel_.check();
     prepare_features(model.norm);
     learn_drop(model);
     learn_intensity(model);

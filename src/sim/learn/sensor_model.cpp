@@ -18,8 +18,9 @@ namespace {
 
 /// In every file; never change.
 constexpr const char* kKind = "citysplat sensor model";
-/// 2: [intensity] has residuals; 3: [drop] has likely_above. Files have the least version that can read them.
-constexpr std::uint64_t kVersion = 3;
+/// 2: [intensity] has residuals; 3: [drop] has likely_above; 4: [drop] has lost_above. Files have the least
+/// version that can read them.
+constexpr std::uint64_t kVersion = 4;
 constexpr std::string_view kChecksum = "\n[checksum]\nxxh3_128 = \"";
 
 // Floating point numbers as text without loss: hexadecimal, as C and Python write them, without "0x".
@@ -236,6 +237,14 @@ void SensorModel::check(const Sensor& other, std::string_view origin) const {
                           std::to_string(there) + ": learn a model for it");
 }
 
+float SensorModel::lost_above_of(double share) const {
+    const double at = std::clamp(share / kLostStep, 0.0, static_cast<double>(kLostSteps - 1));
+    const auto before = static_cast<std::size_t>(at);
+    const std::size_t after = std::min(before + 1, kLostSteps - 1);
+    const auto low = static_cast<double>(lost_above[before]), high = static_cast<double>(lost_above[after]);
+    return static_cast<float>(low + (at - static_cast<double>(before)) * (high - low));
+}
+
 std::string SensorModel::text() const {
     std::vector<std::string> names(kFeatureNames, kFeatureNames + kFeatures);
     std::string out =
@@ -245,9 +254,10 @@ std::string SensorModel::text() const {
         "# Weights are hexadecimal floating point numbers, without loss; docs/formats.md tells the rest.\n";
     const bool has_residuals = intensity && intensity->residuals;
     out += line("kind", quoted(kKind)) +
-           line("version", std::to_string(likely_above    ? 3
-                                          : has_residuals ? 2
-                                                          : 1)) +
+           line("version", std::to_string(!lost_above.empty() ? 4
+                                          : likely_above      ? 3
+                                          : has_residuals     ? 2
+                                                              : 1)) +
            line("sensor", quoted(sensor)) + line("beams", std::to_string(beams));
     out += "\n[training]\n" + line("digest", quoted(training_digest)) +
            line("rays", std::to_string(training_rays));
@@ -260,6 +270,7 @@ std::string SensorModel::text() const {
     const double shares[2] = {noise.scan, noise.place};
     out += "\n[drop]\n" + line("noise_shares", quoted(hex_text(std::span<const double>(shares))));
     if (likely_above) out += line("likely_above", quoted(hex_text(std::span(&*likely_above, 1))));
+    if (!lost_above.empty()) out += line("lost_above", quoted(hex_text(std::span<const float>(lost_above))));
     out += text_of(drop);
     if (intensity)
         out += "\n[intensity]\n" +
@@ -299,6 +310,11 @@ SensorModel SensorModel::parse(std::string_view text, std::string_view origin) {
     model.noise = read_noise(drop);
     if (drop.has("likely_above"))
         model.likely_above = numbers<float>(drop, "likely_above", drop.text("likely_above"), 1)[0];
+    if (drop.has("lost_above")) {
+        model.lost_above = numbers<float>(drop, "lost_above", drop.text("lost_above"), kLostSteps);
+        if (!std::is_sorted(model.lost_above.rbegin(), model.lost_above.rend()))
+            drop.fail("lost_above", "does not descend");
+    }
     model.drop = read_network(drop, model.beams);
     drop.finish();
     if (root.has("intensity")) {

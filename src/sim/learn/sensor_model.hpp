@@ -84,8 +84,17 @@ struct SensorModel {
     NoiseShares noise;
     /// Where as many rays of the training have a greater score as were lost; files before version 3 lack it.
     std::optional<float> likely_above;
+    /// Entry k: the score that a share of k · kLostStep of the returns of the training exceed, own car
+    /// included; descending. Empty in files before version 4.
+    std::vector<float> lost_above;
     std::optional<IntensityCorrection> intensity;
     DropMetrics metrics;
+
+    static constexpr std::size_t kLostSteps = 41;
+    static constexpr double kLostStep = 0.0025;
+    /// The score above which that share of the real returns lies. Requires lost_above and a share that is in
+    /// it.
+    float lost_above_of(double share) const;
 
     /// Throws ConfigError unless the sensor is one that this model can be used with.
     void check(const Sensor& sensor, std::string_view origin) const;

@@ -119,9 +119,9 @@ struct KittiLabelRecord {
 struct XyzRecord {
     static constexpr Needs kNeeds = Needs::positions;
     static constexpr std::string_view kExtension = ".xyz";
-    static constexpr std::size_t kMostBytes = 132;
+    static constexpr std::size_t kMostBytes = 138;
     static std::string header(const CloudLayout& layout, const CloudSummary&) {
-        std::string columns = "x y z intensity label";
+        std::string columns = "x y z intensity label instance";
         if (layout.recorded) columns += " recorded_intensity recorded_range recorded_incidence";
         if (layout.several) columns += " return_number number_of_returns";
         return columns + '\n';
@@ -138,7 +138,7 @@ struct XyzRecord {
             *c++ = ' ';
             c = std::to_chars(c, end, value).ptr;
         };
-        column(p.r.label);
+        column(p.r.label), column(p.r.instance);
         if (layout.recorded)
             for (const unsigned value : {unsigned{p.r.recorded_intensity}, unsigned{p.r.recorded_range_m},
                                          unsigned{p.r.recorded_incidence}})
@@ -151,6 +151,8 @@ struct XyzRecord {
 };
 
 }  // namespace
+
+std::vector<Field> point_fields(const CloudLayout& layout) { return TableRecord::fields(layout); }
 
 std::unique_ptr<ScanFormat> make_scan_format(std::string_view name) {
     if (name == "las") return std::make_unique<FormatOf<LasRecord>>();

@@ -52,6 +52,9 @@ class ScanFormat {
                         io::CloudSummary& summary) const = 0;
 };
 
+/// The columns of ply and pcd, in the order of a record: all that there is to know about a return.
+std::vector<io::Field> point_fields(const CloudLayout& layout);
+
 /// las, ply, pcd, kitti (velodyne/*.bin), kitti labels (labels/*.label, parallel to it) or xyz; nullptr for
 /// any other name.
 std::unique_ptr<ScanFormat> make_scan_format(std::string_view name);

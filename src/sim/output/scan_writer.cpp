@@ -46,6 +46,14 @@ RunManifest manifest_of(const ScanWriterOptions& options) {
             "--recorded: KITTI files have no place for how surfaces were recorded; take --format las, ply, "
             "pcd "
             "or xyz, or --accumulate, whose cloud has it");
+    const std::string cloud = kitti ? "ply" : options.format;
+    if (options.decimate_m > 0 && !options.accumulate)
+        throw UsageError("--decimate is about the one cloud that --accumulate writes");
+    if (options.decimate_m > 0 && cloud != "ply" && cloud != "xyz")
+        throw UsageError(
+            "--decimate: the cloud is PLY or XYZ; take --format ply, xyz or kitti (whose cloud is PLY)");
+    if (options.decimate_m > 0 && options.keep_all)
+        throw UsageError("--decimate: rays without return have no place in a cloud; leave out --keep-misses");
     RunManifest manifest{false, options.planned_scans, {}, {"poses.txt", "times.txt"}};
     if (kitti) manifest.files.push_back("calib.txt");
     if (options.accumulate) manifest.files.push_back("cloud." + (kitti ? "ply" : options.format));
@@ -95,6 +103,7 @@ ScanWriter::ScanWriter(const ScanWriterOptions& options)
     if (options.accumulate) {
         cloud_format_ = format_named(kitti ? "ply" : options.format);
         cloud_.emplace(options.directory / ("cloud" + std::string(cloud_format_->extension())));
+        if (options.decimate_m > 0) decimated_.emplace(options.directory, *cloud_format_, options.decimate_m);
     }
     if (options.boxes) {
         make_directory(options.directory / "boxes");
@@ -199,6 +208,7 @@ void ScanWriter::conclude(const Scan& scan) {
         cloud_layout_->offset_m = whole_metres(scan.world_from_sensor.translation);
         cloud_->writer().text(cloud_format_->header(*cloud_layout_, cloud_summary_));
     }
+    if (decimated_) return decimated_->add(scan, *cloud_layout_);
     cloud_records_.resize(scan.returns.size() * cloud_format_->most_record_bytes());
     std::byte* end = cloud_records_.data();
     cloud_format_->append({scan, 0, scan.returns.size()}, *cloud_layout_, end, cloud_summary_);
@@ -211,6 +221,9 @@ void ScanWriter::finish() {
         write_text(options_.directory / "label_calib.txt", ObjectBoxes::kCalibration);
     }
     queue_.finish();
+    if (decimated_)
+        cloud_summary_.points =
+            decimated_->finish([&](std::span<const std::byte> record) { cloud_->writer().write(record); });
     if (cloud_) {
         const std::string header =
             cloud_format_->header(cloud_layout_.value_or(CloudLayout{}), cloud_summary_);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/output_file.hpp"
+#include "sim/output/decimated_cloud.hpp"
 #include "sim/output/file_queue.hpp"
 #include "sim/output/object_boxes.hpp"
 #include "sim/output/run_directory.hpp"
@@ -27,6 +28,7 @@ struct ScanWriterOptions {
     bool several = false;             ///< the sensor reports several returns of a pulse
     bool scans = true;                ///< one file per scan
     bool accumulate = false;          ///< all returns in one file, world frame
+    double decimate_m = 0;            ///< one of them stays in each cube of this size; 0: all of them
     std::string crs;
     /// Also write which objects there are, and where each scan saw them. Must outlive the writer.
     const ObjectBoxes* boxes = nullptr;
@@ -87,6 +89,7 @@ class ScanWriter final : public ScanSink {
     std::optional<CloudLayout> cloud_layout_;
     io::CloudSummary cloud_summary_;
     std::vector<std::byte> cloud_records_;  ///< memory that is used again
+    std::optional<DecimatedCloud> decimated_;
     std::atomic<std::uint64_t> laz_bytes_{0};
     FileQueue queue_;
 };

@@ -404,7 +404,12 @@ BeamTable merged(std::span<const BeamTable> tables) {
                      [](const BeamTable* a, const BeamTable* b) { return a->size() < b->size(); });
     if (by_size.empty()) return {};
     if (!by_size.back()->number.empty()) return merged_by_number(tables);
-    if (by_size.back()->ring_by_ring) return *by_size.back();
+    // The largest that is not the only one of its size: noise at a seam makes a ring too many.
+    if (by_size.back()->ring_by_ring) {
+        for (std::size_t i = by_size.size(); i-- > 1;)
+            if (by_size[i]->size() == by_size[i - 1]->size()) return *by_size[i];
+        return *by_size.back();
+    }
     // A sweep may lack beams or show too many: what most of them show is the base.
     const BeamTable& base = *by_size[by_size.size() / 2];
     std::vector<double> ascending(base.elevation_rad.rbegin(), base.elevation_rad.rend());

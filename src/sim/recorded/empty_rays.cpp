@@ -269,8 +269,8 @@ void add_empty_rays(const BeamTable& table, const SensorRotation& rotation, Reco
     scan.beams = table.size();
     scan.azimuth_step_rad = step.mean;
     // Rounded, so that a little jitter does not put two rays into one column.
-    const auto column_of = [&](double place) {
-        return static_cast<std::uint32_t>(std::floor((place - *first) / step.mean + 0.5));
+    const auto column_of = [&, begin = *first](double place) {
+        return static_cast<std::uint32_t>(std::floor((place - begin) / step.mean + 0.5));
     };
     scan.columns = column_of(*last) + 1;
     for (std::size_t i = 0; i < scan.rays.size(); ++i) scan.rays[i].column = column_of(places[i]);

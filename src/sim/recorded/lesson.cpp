@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -35,6 +36,18 @@ void borrow_from_neighbours(const learn::ScanGrid& grid, const std::vector<bool>
 }
 
 }  // namespace
+
+BeamTable beams_for(const Sensor& sensor, const BeamTable& found) {
+    const learn::ScanGrid grid(sensor);
+    const std::uint32_t beams = grid.beams();
+    const std::size_t few = std::max<std::size_t>(2, beams / 8);
+    if (!found.ring_by_ring || found.size() <= beams || found.size() > beams + few) return found;
+    BeamTable table{{}, {}, true};
+    for (std::uint32_t row = 0; row < beams; ++row)
+        table.elevation_rad.push_back(grid.elevation_deg(grid.beam_of_row(row)) * exact::kRadPerDegree);
+    std::sort(table.elevation_rad.begin(), table.elevation_rad.end(), std::greater<>());
+    return table;
+}
 
 std::vector<std::uint32_t> match_beams(const Sensor& sensor, const BeamTable& found) {
     const learn::ScanGrid grid(sensor);

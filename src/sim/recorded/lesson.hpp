@@ -11,6 +11,10 @@
 
 namespace citysplat::sim {
 
+/// What was found, or the beams of the sensor where a few more were found than it has: in a sweep that is
+/// stored ring by ring, noise at a seam looks like another ring, and in other sweeps of the drive it may not.
+BeamTable beams_for(const Sensor& sensor, const BeamTable& found);
+
 /// The sensor's beam of each one that was found: in order of elevation when there are as many, else the
 /// nearest. Throws ConfigError when there are none, more than the sensor has, or one that is far from all.
 std::vector<std::uint32_t> match_beams(const Sensor& sensor, const BeamTable& found);

@@ -34,6 +34,8 @@ class RecordedDrive {
     /// Finds the beams of the sensor in some of the scans. Without it scans have neither beams nor empty
     /// rays.
     void find_beams(const CancelToken& cancel);
+    /// Instead of those that were found.
+    void use_beams(BeamTable beams) { beams_ = std::move(beams); }
 
     /// Calls use(scan) for the scans of one file, in order. Throws InputError naming the file when no point
     /// of it has a sensor position.

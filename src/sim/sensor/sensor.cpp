@@ -229,6 +229,8 @@ Sensor Sensor::parse(std::string_view text, std::string_view origin, const std::
     if (root.has("model")) sensor.model = directory / root.text("model");
     sensor.intensity_noise = root.flag("intensity_noise", false);
     sensor.likely_drops = root.flag("likely_drops", false);
+    if (root.has("most_lost_percent"))
+        sensor.most_lost_percent = root.number("most_lost_percent", Sensor::kMostLost_percent);
     read_models(root, sensor);
     if (kind == "spinning") {
         SpinningHead head = read_spinning(root);

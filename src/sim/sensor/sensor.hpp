@@ -1,11 +1,13 @@
 #pragma once
 
+#include "core/number_range.hpp"
 #include "sim/sensor/beam_hd.hpp"
 #include "sim/sensor/firing_hd.hpp"
 #include "sim/sensor/sensor_model_hd.hpp"
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,6 +60,9 @@ struct Sensor {
     std::filesystem::path model;   ///< what learn-sensor found out about it; empty: nothing
     bool intensity_noise = false;  ///< intensities scatter as the model found it
     bool likely_drops = false;     ///< what is lost is what the model finds most likely, instead of drawn
+    /// The same, and up to this share of the real returns may be lost for it; at most kMostLost_percent.
+    std::optional<double> most_lost_percent;
+    static constexpr NumberRange kMostLost_percent{0, 10, "%"};
     std::variant<SpinningHead, RosettePattern, NoddingPattern, PinholePattern, RayTable> rays;
 
     std::uint32_t rays_per_scan() const;

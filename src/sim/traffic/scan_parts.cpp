@@ -68,11 +68,15 @@ ReadyTraffic::ReadyTraffic(const Traffic& traffic, const trace::Tracer& tracer)
     }
 }
 
+double ReadyTraffic::margin_of(const Actor& actor) const {
+    // The metre is for rounding.
+    return reach_m_[actor.shape] + length(actor.object_from_shape.translation) + 1;
+}
+
 void ReadyTraffic::add_stays(std::uint32_t number) {
     const Actor& actor = traffic_.actors()[number];
     const auto poses = actor.track.path.poses();
-    // The metre is for rounding.
-    const double reach_m = reach_m_[actor.shape] + length(actor.object_from_shape.translation) + 1;
+    const double reach_m = margin_of(actor);
     for (std::size_t first = 0; first < poses.size(); first += kPosesPerStay) {
         const std::size_t last = std::min(first + kPosesPerStay, poses.size() - 1);
         Stay stay{poses[first].time_s, poses[last].time_s, kEmptyBox, number};
@@ -87,24 +91,45 @@ void ReadyTraffic::add_stays(std::uint32_t number) {
     }
 }
 
+ReadyTraffic::Stay ReadyTraffic::told_stay(std::uint32_t number, const Sweep& sweep) const {
+    const Actor& actor = traffic_.actors()[number];
+    const Track& track = actor.track;
+    const double end_s = sweep.begin_s + sweep.seconds;
+    Stay stay{track.begin_s, track.end_s, kEmptyBox, number};
+    stay.box.grow(track.pose_at(sweep.begin_s).translation);
+    stay.box.grow(track.pose_at(end_s).translation);
+    const auto poses = track.path.poses();
+    auto next = std::upper_bound(poses.begin(), poses.end(), sweep.begin_s,
+                                 [](double t, const StampedPose& pose) { return t < pose.time_s; });
+    for (; next != poses.end() && next->time_s < end_s; ++next)
+        stay.box.grow(next->world_from_body.translation);
+    stay.box = stay.box.widened(margin_of(actor));
+    return stay;
+}
+
 template <class F>
 void ReadyTraffic::visit(const Sweep& sweep, const F& f) const {
     const double end_s = sweep.begin_s + sweep.seconds;
+    for (const std::uint32_t actor : traffic_.told()) {
+        const Stay stay = told_stay(actor, sweep);
+        if (stay.begin_s <= end_s && stay.end_s >= sweep.begin_s) f(stay);
+    }
     for (std::size_t block = 0; block < last_end_.size(); ++block) {
         const std::size_t first = block * kBlock;
         if (stays_[first].begin_s > end_s) break;
         if (last_end_[block] < sweep.begin_s) continue;
         for (std::size_t i = first; i < std::min(first + kBlock, stays_.size()); ++i)
-            if (stays_[i].begin_s <= end_s && stays_[i].end_s >= sweep.begin_s) f(stays_[i]);
+            if (stays_[i].begin_s <= end_s && stays_[i].end_s >= sweep.begin_s &&
+                !traffic_.actors()[stays_[i].actor].told)
+                f(stays_[i]);
     }
 }
 
 ScanParts ReadyTraffic::during(const Sweep& sweep, const ScanReach& reach) const {
     std::vector<std::uint32_t> found;
     visit(sweep, [&](const Stay& stay) {
-        if (traffic_.actors()[stay.actor].vehicle != kNoVehicle &&
-            traffic_.actors()[stay.actor].vehicle == reach.vehicle)
-            return;
+        const Actor& actor = traffic_.actors()[stay.actor];
+        if (actor.vehicle != kNoVehicle && actor.vehicle == reach.vehicle && !actor.seen_by_itself) return;
         if (distance_between(stay.box, reach.path) <= reach.range_m) found.push_back(stay.actor);
     });
     std::sort(found.begin(), found.end());

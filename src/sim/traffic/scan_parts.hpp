@@ -35,7 +35,7 @@ struct ScanReach {
 };
 
 /// Traffic made ready for a tracer: its shapes are loaded, and who is where is found quickly. Immutable: safe
-/// to use from several threads. The traffic must outlive it.
+/// to use from several threads. The traffic must outlive it, and may be told more between two questions.
 class ReadyTraffic {
   public:
     /// Throws as Tracer::load() does.
@@ -55,7 +55,11 @@ class ReadyTraffic {
         Box3d box;
         std::uint32_t actor;
     };
+    /// No point of the actor is farther from where its track says.
+    double margin_of(const Actor& actor) const;
     void add_stays(std::uint32_t actor);
+    /// Where an actor that is told is during a sweep.
+    Stay told_stay(std::uint32_t actor, const Sweep& sweep) const;
     /// Calls f(stay) for those that overlap the time.
     template <class F>
     void visit(const Sweep& sweep, const F& f) const;

@@ -210,7 +210,7 @@ ScenarioVehicle read_vehicle(Section& s, const fs::path& directory) {
         s.fail("name", "is a directory below the output and may not contain '/' nor begin with '.'");
     v.object = object_from(s.text("object", ""), directory);
     v.class_name = class_of(s);
-    v.trajectory = directory / s.text("trajectory");
+    v.trajectory = path_in(s, "trajectory", directory);
     v.body_from_object = read_pose(s, "object_m", "object_deg");
     v.instance = instance_of(s);
     v.sees_itself = s.flag("self", false);

@@ -40,8 +40,8 @@ struct ScenarioActor {
 
 struct ScenarioVehicle {
     std::string name, object{}, class_name{};  ///< object: empty when it has no body
-    std::filesystem::path trajectory{};
-    Pose body_from_object{};  ///< where the object sits in the frame of the trajectory
+    std::filesystem::path trajectory{};        ///< empty: a session is told it
+    Pose body_from_object{};                   ///< where the object sits in the frame of the trajectory
     std::optional<std::uint16_t> instance{};
     bool sees_itself = false;
 };

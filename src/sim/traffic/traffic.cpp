@@ -2,6 +2,8 @@
 
 #include "core/error.hpp"
 
+#include <algorithm>
+
 namespace citysplat::sim {
 
 namespace {
@@ -33,7 +35,19 @@ Traffic::Traffic(std::vector<Shape> shapes, std::vector<Actor> actors)
         throw InputError("a scenario of " + std::to_string(actors_.size()) + " actors; the most is " +
                          std::to_string(kMostActors));
     for (const Shape& shape : shapes_) check(shape);
-    for (const Actor& actor : actors_) check(actor, shapes_.size());
+    for (std::uint32_t i = 0; i < actors_.size(); ++i) {
+        check(actors_[i], shapes_.size());
+        if (actors_[i].told) told_.push_back(i);
+    }
+}
+
+void Traffic::tell(std::uint32_t number, Track track) {
+    track.check();
+    Actor& actor = actors_[number];
+    actor.track = std::move(track);
+    if (actor.told) return;
+    actor.told = true;
+    told_.insert(std::upper_bound(told_.begin(), told_.end(), number), number);
 }
 
 }  // namespace citysplat::sim

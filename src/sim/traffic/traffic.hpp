@@ -31,13 +31,17 @@ struct Actor {
     Pose object_from_shape;      ///< how the shape is put onto the object
     std::uint16_t label = 0;     ///< class of all its returns; 0: what the shape says
     std::uint16_t instance = 0;  ///< of its returns, at least 1; several actors may share one
-    /// Sensors on this vehicle do not meet the actor.
+    /// The vehicle whose body it is: its sensors do not meet the actor.
     std::uint32_t vehicle = kNoVehicle;
+    bool seen_by_itself = false;  ///< they do
+    /// Where it is becomes known as time goes by: Traffic::tell().
+    bool told = false;
 };
 
-/// Everything that stands or moves in a scenario besides the city. Immutable: safe to use from several
-/// threads. An actor's number, its place in `actors`, is part of what its returns are known by, so that
-/// actors are added at the end without changing the returns of others.
+/// Everything that stands or moves in a scenario besides the city. Immutable but for tell(): safe to use from
+/// several threads. An actor's number, its
+/// place in `actors`, is part of what its returns are known by, so that actors are added at the end without
+/// changing the returns of others.
 class Traffic {
   public:
     Traffic() = default;
@@ -48,10 +52,17 @@ class Traffic {
     bool empty() const { return actors_.empty(); }
     std::span<const Shape> shapes() const { return shapes_; }
     std::span<const Actor> actors() const { return actors_; }
+    /// Those that are told where they are, in the order of their numbers.
+    std::span<const std::uint32_t> told() const { return told_; }
+
+    /// From now on the actor has this track. Requires a number of an actor; throws InputError when the track
+    /// does not pass its check(). Not beside anything else.
+    void tell(std::uint32_t actor, Track track);
 
   private:
     std::vector<Shape> shapes_;
     std::vector<Actor> actors_;
+    std::vector<std::uint32_t> told_;
 };
 
 }  // namespace citysplat::sim

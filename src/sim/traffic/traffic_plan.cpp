@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -33,6 +34,13 @@ class Instances {
     std::set<std::uint32_t> taken_;
     std::uint32_t next_ = 1;
 };
+
+/// Of a vehicle that is there when a session is told where it is.
+Track nowhere(const std::string& name) {
+    Track track = Track::along(name, Trajectory({{0, Pose{}}}));
+    track.begin_s = std::numeric_limits<double>::max();
+    return track;
+}
 
 class Planner {
   public:
@@ -158,10 +166,12 @@ class Planner {
         actor.name = v.name;
         TrajectoryOptions how;
         how.allow_gaps = true;
-        actor.track = Track::along(v.name, read_trajectory(v.trajectory, how));
+        actor.track =
+            v.trajectory.empty() ? nowhere(v.name) : Track::along(v.name, read_trajectory(v.trajectory, how));
         actor.object_from_shape = v.body_from_object;
         actor.instance = v.instance ? *v.instance : instances_.next();
-        if (!v.sees_itself) actor.vehicle = number;
+        actor.vehicle = number;
+        actor.seen_by_itself = v.sees_itself;
         const UsedObject& used =
             require(v.object, {actor.track, words(v.class_name), "vehicle \"" + v.name + "\""});
         put(used, std::move(actor), {v.class_name, false});

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <tuple>
 #include <vector>
 
 /// Levels of detail of a city's splats, on a pyramid of cubes that is anchored in the world: which tiles the
@@ -63,6 +64,12 @@ struct LevelDisc {
 
 /// A splat whose coordinates and radius are in units of 2^unit steps from `origin`.
 LevelDisc level_disc(const Splat& splat, const LatticePoint& origin, int unit);
+
+/// All of it, to compare and to sort.
+inline auto content_of(const LevelDisc& d) {
+    return std::tuple(d.centre.x, d.centre.y, d.centre.z, d.normal, d.radius, d.label, d.intensity,
+                      d.point_count, d.group, d.range, d.incidence, d.instance);
+}
 
 /// The discs in one of the 4 × 4 × 4 parts of a cube: the unit of culling and of the choice of a level. In
 /// cells of 64 m that is a cube of 16 m.

@@ -129,7 +129,10 @@ LevelPyramid::LevelPyramid(const TileSource& city, const PyramidOptions& options
       store_key_(options.store_key),
       roots_(roots_of(city.tiles())) {
     for (std::uint32_t tile = 0; tile < city.tiles().size(); ++tile) {
-        const ColumnRange range = columns_of(city.tiles()[tile]);
+        const TileEntry& entry = city.tiles()[tile];
+        const ColumnRange range = columns_of(entry);
+        lowest_ = tile == 0 ? column_at(entry.min.z) : std::min(lowest_, column_at(entry.min.z));
+        highest_ = tile == 0 ? column_at(entry.max.z) : std::max(highest_, column_at(entry.max.z));
         for (std::int64_t x = range.min_x; x <= range.max_x; ++x)
             for (std::int64_t y = range.min_y; y <= range.max_y; ++y)
                 columns_[{static_cast<std::int32_t>(x), static_cast<std::int32_t>(y)}].push_back(tile);
@@ -143,6 +146,9 @@ LevelPyramid::LevelPyramid(const TileSource& city, const PyramidOptions& options
 
 bool LevelPyramid::may_exist(const CubeId& id) const {
     if (roots_.empty() || id.level < 0 || id.level > roots_[0].level) return false;
+    // A pyramid is as high as the city is wide, and nearly all of it is air.
+    const int above_cells = std::max(0, id.level - kLastCellLevel);
+    if (id.z < lowest_ >> above_cells || id.z > highest_ >> above_cells) return false;
     if (id.level <= kLastCellLevel) return columns_.contains({id.x, id.y});
     return footprints_.at(id.level).contains({id.x, id.y});
 }

@@ -112,6 +112,7 @@ class LevelPyramid {
     std::map<Column, std::vector<std::uint32_t>> columns_;  ///< tiles that may have splats in a column
     std::map<int, std::set<Column>> footprints_;            ///< of cubes above level 3, by level
     std::vector<CubeId> roots_;
+    std::int64_t lowest_ = 0, highest_ = -1;  ///< cells of 64 m between which all discs lie
     std::mutex building_;
     mutable std::mutex mutex_;
     struct MadeColumn {

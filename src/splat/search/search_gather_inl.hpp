@@ -165,7 +165,10 @@ struct GatherTask {
 };
 template <class Places>
 void gather(const NeighbourIndex& index, const GatherTask& task, Buffers& b) {
-    const auto& [box, radius2, listed, limit] = task;
+    // Named one by one: clang 14 does not let lambdas use structured bindings.
+    const QueryBox& box = task.box;
+    const float radius2 = task.radius2;
+    const std::size_t limit = task.limit;
     const Lanes32 di;
     const hn::Rebind<float, Lanes32> df;
     b.candidates = 0;
@@ -175,7 +178,7 @@ void gather(const NeighbourIndex& index, const GatherTask& task, Buffers& b) {
             gather_leaf<Places>(index, leaf_of(at + static_cast<std::size_t>(__builtin_ctz(mask))), box,
                                 radius2, b);
     };
-    if (listed) {
+    if (task.listed) {
         const BoxColumns boxes{b.leaf_min_x, b.leaf_min_y, b.leaf_min_z,
                                b.leaf_max_x, b.leaf_max_y, b.leaf_max_z};
         for (std::size_t i = 0; i < b.leaves && b.candidates <= limit; i += hn::Lanes(di))

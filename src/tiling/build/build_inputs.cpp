@@ -41,6 +41,7 @@ class InputResolver {
 
     std::vector<InputRow> run() {
         list_inputs();
+        if (options_.exactly_but) refuse_if_most_vanished();
         if (rows_.empty() && options_.remove.empty())
             throw UsageError("nothing to build from: the city has no inputs yet, name some");
         std::vector<const InputRow*> resolved;
@@ -51,6 +52,7 @@ class InputResolver {
         read_queue();
         std::vector<InputRow> rows;
         for (const InputRow* row : resolved) rows.push_back(*row);
+        if (options_.exactly_but) forget_others(rows);
         drop_renamed(rows);
         report_.inputs = rows.size();
         return rows;
@@ -61,6 +63,7 @@ class InputResolver {
     void list_inputs() {
         if (const auto latest = catalog_.latest())
             for (InputRow& row : catalog_.inputs(latest->id)) rows_.emplace(row.path, row);
+        known_ = rows_.size();
         for (const fs::path& path : options_.remove)
             if (rows_.erase(input_name(path)) == 0)
                 throw UsageError("--remove " + path.string() +
@@ -256,6 +259,52 @@ class InputResolver {
         return false;
     }
 
+    /// Inputs of the city that are neither named nor have the content of one that is.
+    std::vector<std::string> others(const std::vector<InputRow>& rows) const {
+        std::set<std::int64_t> named_sources;
+        for (const InputRow& row : rows)
+            if (named_.contains(row.path)) named_sources.insert(row.source);
+        std::vector<std::string> paths;
+        for (const InputRow& row : rows)
+            if (!named_.contains(row.path) && !named_sources.contains(row.source)) paths.push_back(row.path);
+        return paths;
+    }
+
+    void refuse(const std::vector<std::string>& vanished) const {
+        constexpr std::size_t kShown = 10;
+        std::string text;
+        for (std::size_t i = 0; i < std::min(kShown, vanished.size()); ++i) text += "\n  " + vanished[i];
+        if (vanished.size() > kShown) text += "\n  and " + format_count(vanished.size() - kShown) + " others";
+        throw ConfigError(format_count(vanished.size()) + " of the " + format_count(known_) +
+                          " inputs of the city are no longer among those given, more than may vanish at "
+                          "once: is a disk not mounted? Nothing was changed; --most-gone lets them go:" +
+                          text);
+    }
+
+    bool too_many(std::size_t vanished) const {
+        return static_cast<double>(vanished) > *options_.exactly_but * static_cast<double>(known_);
+    }
+
+    /// Before anything is read, by names alone: when hardly a known input is named and there is nothing new
+    /// that could be the old under another name.
+    void refuse_if_most_vanished() const {
+        std::vector<std::string> missing;
+        std::size_t fresh = 0;
+        for (const auto& [path, row] : rows_) {
+            if (!named_.contains(path)) missing.push_back(path);
+            fresh += row.source == 0;
+        }
+        if (missing.size() > fresh && too_many(missing.size() - fresh)) refuse(missing);
+    }
+
+    void forget_others(std::vector<InputRow>& rows) {
+        report_.inputs_forgotten = others(rows);
+        if (too_many(report_.inputs_forgotten.size())) refuse(report_.inputs_forgotten);
+        std::erase_if(rows, [this](const InputRow& row) { return !named_.contains(row.path); });
+        for (const std::string& path : report_.inputs_forgotten)
+            report_.warnings.push_back(path + " is no longer among the inputs; its points leave the city");
+    }
+
     /// A file that is gone while another input has its content has been renamed; otherwise its points stay.
     void drop_renamed(std::vector<InputRow>& rows) {
         std::set<std::int64_t> present;
@@ -278,6 +327,7 @@ class InputResolver {
     BuildReport& report_;
     std::map<std::string, InputRow> rows_;
     std::set<std::string> named_, gone_;
+    std::size_t known_ = 0;  ///< inputs that the city has
     std::map<std::pair<std::string, std::string>, SourceTrajectory> trajectories_;
     const std::size_t most_queued_ =
         std::clamp<std::size_t>(descriptor_budget() / kFilesPerInput, 1, kMostQueued);

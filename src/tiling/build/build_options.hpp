@@ -3,6 +3,7 @@
 #include "core/words.hpp"
 #include "io/input/reading.hpp"
 #include "model/tile_grid.hpp"
+#include "tiling/build/gate.hpp"
 #include "tiling/points/partition.hpp"
 #include "tiling/store/catalog.hpp"
 
@@ -32,10 +33,6 @@ struct Shard {
     std::uint32_t index = 1, count = 1;
 };
 
-/// Why a generation with these findings (TileProcessor::findings) must not be published, in words; nothing
-/// when it may be.
-using Gate = std::function<std::optional<std::string>(const std::string& findings)>;
-
 struct BuildOptions {
     // What the city is made of.
     std::vector<BuildInput> inputs;             ///< added to those the city has, or changed
@@ -45,7 +42,13 @@ struct BuildOptions {
     bool carve = false;                         ///< leave out what rays saw through (carve/free_space.hpp)
     std::string parameters;                     ///< for people: what the processor was told, as JSON
     std::string classes;                        ///< the class map, for readers, as TOML
+    std::string note = "build";                 ///< what people say about the generation
     Gate gate;                                  ///< measures what the city has not measured as it is
+    std::vector<CandidateGate> gates;           ///< asked when there is a generation before
+    /// The inputs are all that the city is to be made of: it forgets others that it has. Throws ConfigError,
+    /// before anything changes, when these are more than this share of what it has: a disk that is not
+    /// mounted must not empty a city. Inputs whose content is still there under another name do not count.
+    std::optional<double> exactly_but;
 
     // How the work is done. Nothing here changes a splat.
     std::int64_t tile_size_m = 0;  ///< 0: the city's own, or the default for a new one
@@ -102,10 +105,12 @@ struct BuildReport {
     std::uint64_t splats = 0;
     Hash128 digest;
     Calibration calibration;
-    std::string findings;                   ///< of the generation, measured now or before
-    std::int64_t findings_of = 0;           ///< the generation whose points they are about
-    std::optional<std::string> held_back;   ///< what the gate said: all was built and nothing published
-    std::vector<Explanation> explanations;  ///< of the built tiles, sorted
+    std::string findings;                       ///< of the generation, measured now or before
+    std::int64_t findings_of = 0;               ///< the generation whose points they are about
+    std::vector<GateResult> gates;              ///< what they measured
+    std::optional<std::string> held_back;       ///< what gates said: all was built and nothing published
+    std::vector<std::string> inputs_forgotten;  ///< because they are not among those that are all
+    std::vector<Explanation> explanations;      ///< of the built tiles, sorted
     std::vector<TileFailure> failures;
     std::vector<TileKey> tiles_not_begun;  ///< because the time was up
     std::vector<std::string> warnings;

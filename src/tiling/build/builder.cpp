@@ -187,7 +187,7 @@ class Builder {
 
     void describe() {
         next_.id = latest_ ? latest_->id + 1 : 1;
-        next_.note = "build";
+        next_.note = options_.note;
         next_.parameters = options_.parameters;
         next_.classes = options_.classes;
         next_.points = report_.points.kept;
@@ -349,13 +349,21 @@ class Builder {
         if (latest_ && report_.tiles_built == 0 && !next_differs(tiles)) {
             report_.generation = latest_->id;
             refresh_generation(*catalog_, store_, *latest_, inputs_);
-        } else if (options_.gate && (report_.held_back = options_.gate(next_.findings))) {
+        } else if ((report_.held_back = ask(tiles))) {
             report_.generation = latest_ ? latest_->id : 0;
         } else {
             report_.generation = publish_generation(*catalog_, store_, next_, inputs_, tiles);
             report_.published = true;
         }
         report_.publish_s = seconds_since(begin);
+    }
+
+    /// What keeps this from being published.
+    std::optional<std::string> ask(const std::vector<ProductRow>& tiles) {
+        GateAnswer answer =
+            ask_gates({*catalog_, store_}, {next_, inputs_, tiles}, {options_.gate, options_.gates}, 0);
+        report_.gates = std::move(answer.results);
+        return std::move(answer.objection);
     }
 
     bool next_differs(const std::vector<ProductRow>& tiles) {

@@ -34,6 +34,7 @@ Hash128 request_of(const BuildOptions& options) {
     hasher.number(static_cast<std::uint32_t>(options.recalibrate));
     hasher.number(static_cast<std::uint32_t>(options.measure_drift));
     hasher.number(static_cast<std::uint32_t>(options.gate != nullptr));
+    if (options.exactly_but) hasher.text("exactly");
     for (const BuildInput& input : options.inputs)
         hasher.text(input_name(input.path)).text(input.trajectory.string()).text(input.reading);
     for (const auto& path : options.remove) hasher.text("remove").text(input_name(path));

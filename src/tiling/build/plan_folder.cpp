@@ -53,7 +53,7 @@ std::vector<std::string> files_in(const fs::path& directory) {
     return names;
 }
 
-constexpr std::string_view kReceipt = "receipt-", kFailure = "tile-", kVoid = "void-";
+constexpr std::string_view kReceipt = "receipt-", kFailure = "tile-", kVoid = "void-", kHeld = "held";
 
 /// A whole file of this kind. While it is written its name has something behind it.
 bool is_whole(std::string_view name, std::string_view kind) {
@@ -125,7 +125,7 @@ void remove_folder(const fs::path& folder) {
     remove_files(folder / "done", [](const std::string& name) { return is_remainder(name, kReceipt); });
     remove_files(folder / "claims", [](const std::string& name) { return claim_from(name).has_value(); });
     remove_files(folder / "failed", [](const std::string& name) { return is_remainder(name, kFailure); });
-    remove_files(folder, [](const std::string&) { return false; });
+    remove_files(folder, [](const std::string& name) { return name.starts_with(kHeld); });
 }
 
 fs::path folder_of(const CityPaths& paths, const Hash128& plan) { return paths.plans() / plan.hex(); }
@@ -197,6 +197,16 @@ PlanFolder::PlanFolder(const ObjectStore& store, const Hash128& plan)
       done_(folder_ / "done"),
       claims_(folder_ / "claims"),
       failed_(folder_ / "failed") {}
+
+void PlanFolder::hold(const std::string& objection) { write_text(folder_ / kHeld, objection + "\n"); }
+
+std::optional<std::string> PlanFolder::held_back() const {
+    const fs::path path = folder_ / kHeld;
+    if (!fs::exists(path)) return std::nullopt;
+    std::string text = read_text_file(path);
+    if (text.ends_with('\n')) text.pop_back();
+    return text;
+}
 
 bool PlanFolder::exists() const { return fs::is_directory(done_); }
 

@@ -23,6 +23,7 @@ namespace citysplat::tiling {
 ///   plans/<plan>/claims/N      somebody works on chunk N; a hint
 ///   plans/<plan>/claims/N.k    somebody else does, too, because nothing else was left
 ///   plans/<plan>/failed/…      a tile that could not be made: tile, host, message
+///   plans/<plan>/held          what gates said when it was to be published
 ///
 /// Receipts are written once and never changed; claims come and go. Making a tile twice is a waste and never
 /// an error, because tiles are deterministic and objects have the name of their content. So nothing here
@@ -99,6 +100,11 @@ class PlanFolder {
     };
     std::vector<ClaimState> claims() const;
 
+    /// Remembers, for `status`, that gates held the plan back and why.
+    void hold(const std::string& objection);
+    std::optional<std::string> held_back() const;
+
+    const Hash128& plan() const { return plan_; }
     bool exists() const;
 
   private:

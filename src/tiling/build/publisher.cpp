@@ -2,7 +2,9 @@
 
 #include "core/bytes.hpp"
 #include "core/error.hpp"
+#include "tiling/build/build_inputs.hpp"
 #include "tiling/build/plan_folder.hpp"
+#include "tiling/points/city_points.hpp"
 #include "tiling/store/city_lock.hpp"
 #include "tiling/store/generation_record.hpp"
 #include "tiling/store/splat_payload.hpp"
@@ -50,7 +52,12 @@ class Publisher {
             refresh_generation(catalog_, store_, *latest, inputs);
             return closed(latest->id, false);
         }
-        ask(options.gate);
+        report_.plan = folder_.plan();
+        if (options.accept.empty() && (report_.held_back = ask(inputs, options))) {
+            folder_.hold(*report_.held_back);
+            report_.generation = latest ? latest->id : 0;
+            return std::move(report_);
+        }
         if (!tiles_.empty()) catalog_.add_products(tiles_);
         const std::int64_t id = publish_generation(catalog_, store_, next_, inputs, tiles_);
         keep_costs(store_.paths(), made.costs);
@@ -155,9 +162,8 @@ class Publisher {
 
     bool same_tiles(const GenerationRow& latest) {
         std::vector<ProductRow> before = catalog_.tiles(latest.id);
-        const auto by_tile = [](const ProductRow& a, const ProductRow& b) { return a.tile < b.tile; };
-        std::sort(tiles_.begin(), tiles_.end(), by_tile);
-        std::sort(before.begin(), before.end(), by_tile);
+        sort_by_tile(tiles_);
+        sort_by_tile(before);
         return std::equal(before.begin(), before.end(), tiles_.begin(), tiles_.end(),
                           [](const ProductRow& a, const ProductRow& b) {
                               return a.tile == b.tile && a.key == b.key && a.object == b.object;
@@ -183,14 +189,13 @@ class Publisher {
         return inputs;
     }
 
-    void ask(const Gate& gate) const {
-        if (!gate) return;
-        if (next_.findings_of != next_.id)
+    std::optional<std::string> ask(const std::vector<InputRow>& inputs, const PublishOptions& options) {
+        if (options.gate && next_.findings_of != next_.id)
             throw UsageError(city_ + ": nobody measured what the gate asks about; give it to plan, too");
-        if (const auto objection = gate(next_.findings))
-            throw HeldBackError(*objection +
-                                "; what was built is kept, and publish without the gate "
-                                "accepts it");
+        GateAnswer answer = ask_gates({catalog_, store_}, {next_, inputs, tiles_},
+                                      {options.gate, options.gates}, report_.kept_old.size());
+        report_.gates = std::move(answer.results);
+        return std::move(answer.objection);
     }
 
     PublishReport closed(std::int64_t generation, bool published) {
@@ -210,7 +215,42 @@ class Publisher {
     PublishReport report_;
 };
 
+/// Throws UsageError unless this is the plan that somebody looked at.
+void check_accepted(const std::filesystem::path& city, const std::optional<OpenPlan>& open,
+                    const std::string& accept) {
+    constexpr std::size_t kFewestDigits = 8;
+    if (!open) throw UsageError("--accept " + accept + ": no plan of " + city.string() + " is held back");
+    if (accept.size() < kFewestDigits || !open->name.hex().starts_with(accept))
+        throw UsageError("--accept " + accept + ": the plan of " + city.string() + " that is open is " +
+                         open->name.hex().substr(0, 12) + "; look at that one first");
+}
+
 }  // namespace
+
+GateAnswer ask_gates(const OpenCity& city, const NextGeneration& next, const Gates& gates,
+                     std::uint64_t tiles_failed) {
+    GateAnswer answer;
+    if (gates.findings) answer.objection = gates.findings(next.row.findings);
+    const auto latest = city.catalog.latest();
+    if (!latest || gates.others.empty()) return answer;
+    Candidate candidate{
+        .store = city.store,
+        .before = *latest,
+        .tiles_before = city.catalog.tiles(latest->id),
+        .next = next.row,
+        .tiles = next.tiles,
+        .new_sources = sources_added(sources_of(city.catalog, city.catalog.inputs(latest->id)),
+                                     sources_of(city.catalog, next.inputs)),
+        .tiles_failed = tiles_failed};
+    sort_by_tile(candidate.tiles);
+    std::string text = answer.objection.value_or("");
+    for (const CandidateGate& gate : gates.others) {
+        const GateResult& result = answer.results.emplace_back(gate(candidate));
+        if (result.holds()) text += (text.empty() ? "" : "; and ") + result.text;
+    }
+    if (!text.empty()) answer.objection = text;
+    return answer;
+}
 
 bool differs(Catalog& catalog, const GenerationRow& latest, const NextGeneration& next) {
     const GenerationRow& row = next.row;
@@ -236,10 +276,14 @@ PublishReport publish_plan(const std::filesystem::path& city, const PublishOptio
     store.create_layout();
     const auto open = read_open_plan(store);
     Catalog catalog = Catalog::open_to_write(store.paths().catalog());
+    if (!options.accept.empty()) check_accepted(city, open, options.accept);
     if (open) return Publisher(store, catalog, *open).run(options);
     const auto latest = catalog.latest();
     if (!latest) throw ConfigError(city.string() + ": nothing is planned; run citysplat plan first");
-    return {latest->id, false, latest->tiles, latest->splats, latest->digest, {}};
+    PublishReport report;
+    report.generation = latest->id;
+    report.tiles = latest->tiles, report.splats = latest->splats, report.digest = latest->digest;
+    return report;
 }
 
 }  // namespace citysplat::tiling

@@ -2,6 +2,7 @@
 
 #include "core/cancel.hpp"
 #include "core/progress.hpp"
+#include "tiling/care/retention.hpp"
 #include "tiling/store/catalog.hpp"
 
 #include <cstdint>
@@ -26,9 +27,10 @@ struct VerifyReport {
 };
 
 /// Checks every object of every generation: that it is there with its size, and with `deep` every byte of it
-/// and every row of the catalog against what the objects say. Changes nothing.
+/// and every row of the catalog against what the objects say. Changes nothing. With `only` it looks at the
+/// objects and rows of that generation.
 VerifyReport verify_city(const std::filesystem::path& city, bool deep, const CancelToken& cancel,
-                         Progress& progress);
+                         Progress& progress, std::optional<std::int64_t> only = {});
 
 /// Moves damaged objects of the latest generation to damaged/, so that the next build makes them again: tiles
 /// when all points are whole, points when their input is still there as it was read. Nothing is deleted, and
@@ -38,16 +40,16 @@ std::uint64_t set_damaged_aside(const std::filesystem::path& city, const std::ve
                                 const CancelToken& cancel);
 
 struct GarbageReport {
+    std::vector<Verdict> verdicts;        ///< of all generations, with the rules that decided
     std::vector<std::int64_t> forgotten;  ///< generations
     std::vector<std::int64_t> pinned;     ///< old, but somebody reads them
     std::uint64_t objects = 0, freed_bytes = 0;
     std::uint64_t foreign = 0;  ///< files among the objects that are none: left alone
 };
 
-/// Forgets all but the newest `keep` generations and those that readers hold, and removes every object that
-/// neither a remaining generation nor a staged plan needs. Requires keep >= 1. A dry run writes nothing and
-/// takes no lock.
-GarbageReport collect_garbage(const std::filesystem::path& city, std::size_t keep, bool dry_run);
+/// Forgets all generations but those that a rule keeps and those that readers hold, and removes every object
+/// that neither a remaining generation nor a staged plan needs. A dry run writes nothing and takes no lock.
+GarbageReport collect_garbage(const std::filesystem::path& city, const Retention& retention, bool dry_run);
 
 /// Publishes the content of an earlier generation (default: the one before the latest) as a new one. Returns
 /// its number.

@@ -79,13 +79,14 @@ void collect_damaged(const ObjectStore& store, const std::set<Hash128>& needed, 
     }
 }
 
-GarbageReport predict_garbage(const ObjectStore& store, std::size_t keep) {
+GarbageReport predict_garbage(const ObjectStore& store, const Retention& retention) {
     Catalog catalog = Catalog::open_to_read(store.paths().catalog());
     GarbageReport report;
-    const auto history = catalog.history();
-    for (std::size_t i = 0; i + keep < history.size(); ++i)
-        (CityLock::is_pinned(store.paths(), history[i].id) ? report.pinned : report.forgotten)
-            .push_back(history[i].id);
+    report.verdicts = decide(catalog.history(), retention);
+    for (const Verdict& verdict : report.verdicts)
+        if (!verdict.is_kept())
+            (CityLock::is_pinned(store.paths(), verdict.generation) ? report.pinned : report.forgotten)
+                .push_back(verdict.generation);
     const PlanNeeds plan = needs_of_plan(store);
     const auto needed = needed_objects(catalog, report.forgotten, plan);
     find_garbage(store, needed, plan, report);
@@ -95,19 +96,20 @@ GarbageReport predict_garbage(const ObjectStore& store, std::size_t keep) {
 
 }  // namespace
 
-GarbageReport collect_garbage(const std::filesystem::path& city, std::size_t keep, bool dry_run) {
+GarbageReport collect_garbage(const std::filesystem::path& city, const Retention& retention, bool dry_run) {
     const ObjectStore store{CityPaths(city)};
     const CityPaths& paths = store.paths();
     require_city(paths);
-    if (dry_run) return predict_garbage(store, keep);
+    if (dry_run) return predict_garbage(store, retention);
     const CityLock lock = CityLock::builder(paths, "gc");
     store.create_layout();
     Catalog catalog = Catalog::open_to_write(paths.catalog());
     GarbageReport report;
     std::vector<CityLock> held;  // until the objects are gone: no reader can take up what is being forgotten
-    const auto history = catalog.history();
-    for (std::size_t i = 0; i + keep < history.size(); ++i) {
-        const std::int64_t id = history[i].id;
+    report.verdicts = decide(catalog.history(), retention);
+    for (const Verdict& verdict : report.verdicts) {
+        const std::int64_t id = verdict.generation;
+        if (verdict.is_kept()) continue;
         if (auto collect = CityLock::collect(paths, id)) {
             held.push_back(std::move(*collect));
             report.forgotten.push_back(id);

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/output_file.hpp"
+#include "tiling/care/catalog_copy.hpp"
 #include "tiling/store/catalog.hpp"
 #include "tiling/store/city_lock.hpp"
 #include "tiling/store/city_objects.hpp"
@@ -108,22 +109,7 @@ class ScratchCatalog {
 /// A catalog with one generation and nothing else.
 std::vector<std::byte> single_generation_catalog(Catalog& from, const GenerationRow& generation,
                                                  const fs::path& scratch) {
-    Catalog::create(scratch);
-    {
-        Catalog to = Catalog::open_to_write(scratch);
-        std::vector<InputRow> inputs = from.inputs(generation.id);
-        std::vector<CitySource> sources;
-        for (const InputRow& input : inputs) {
-            CitySource& source = sources.emplace_back();
-            source.row = from.source(input.source);
-            source.segments = from.segments(input.source);
-        }
-        const std::vector<std::int64_t> ids = to.add_sources(sources);
-        for (std::size_t i = 0; i < ids.size(); ++i) inputs[i].source = ids[i];
-        std::vector<ProductRow> tiles = from.tiles(generation.id);
-        if (!tiles.empty()) to.add_products(tiles);
-        to.publish(generation, inputs, tiles);
-    }
+    copy_generations(from, std::span(&generation, 1), scratch);
     return read_file(scratch);
 }
 
@@ -223,7 +209,7 @@ void unpack_catalog(HashedInput& in, const Header& header, const ObjectStore& st
 
 PackReport pack_city(const fs::path& city, const fs::path& file, const CancelToken& cancel,
                      Progress& progress, const PackOptions& options) {
-    const CityReader pinned(city);
+    const CityReader pinned(city, options.generation);
     refuse_target(file, options);
     const GenerationRow& generation = pinned.generation();
     const ObjectStore store{CityPaths(city)};

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 
 /// A whole city as one file (docs/formats.md): header, objects one after the other, catalog, trailer with the
 /// hash of everything before it. Written and read front to back.
@@ -16,10 +17,11 @@ struct PackReport {
 };
 
 struct PackOptions {
-    bool overwrite = false;  ///< replace an existing file, if it is a packed city
+    bool overwrite = false;                    ///< replace an existing file, if it is a packed city
+    std::optional<std::int64_t> generation{};  ///< nothing: the latest
 };
 
-/// Packs the latest generation. The file appears complete or not at all; one that exists is not replaced
+/// Packs a generation. The file appears complete or not at all; one that exists is not replaced
 /// unless asked for (UsageError).
 PackReport pack_city(const std::filesystem::path& city, const std::filesystem::path& file,
                      const CancelToken& cancel, Progress& progress, const PackOptions& options = {});

@@ -72,13 +72,13 @@ std::set<Hash128> records_in_catalog(const CityPaths& paths) {
 std::string number(const GenerationRecord& record) { return std::to_string(record.generation.id); }
 
 /// One record for each number. A number may have two: a publish that was interrupted, or new stamps of
-/// inputs. The one that the catalog names counts, then the later one.
+/// inputs, or tags. The one that the catalog names counts, then the later one.
 std::vector<GenerationRecord> choose_records(Found& found, const std::set<Hash128>& in_catalog,
                                              RepairReport& report) {
     std::sort(found.records.begin(), found.records.end(), [&](const auto& a, const auto& b) {
         const auto key = [&](const GenerationRecord& r) {
             return std::tuple(r.generation.id, in_catalog.contains(r.generation.record),
-                              r.generation.created_s, r.generation.record);
+                              r.generation.revision, r.generation.created_s, r.generation.record);
         };
         return key(a) < key(b);
     });

@@ -50,23 +50,31 @@ class RowCheck {
     RowCheck(Catalog& catalog, const ObjectStore& store, const std::set<Hash128>& bad_objects)
         : catalog_(catalog), store_(store), bad_objects_(bad_objects) {}
 
+    /// Of one generation: what it says against its record, and the sources and products that it names.
+    std::vector<Damage> run(const GenerationRow& generation, const CancelToken& cancel) {
+        check(generation);
+        std::set<std::int64_t> sources;
+        for (const InputRow& input : catalog_.inputs(generation.id))
+            if (sources.insert(input.source).second) {
+                cancel.check();
+                check(catalog_.source(input.source));
+            }
+        for (const ProductRow& product : catalog_.tiles(generation.id)) check(product);
+        return std::move(found_);
+    }
+
     std::vector<Damage> run(const CancelToken& cancel) {
         for (const GenerationRow& generation : catalog_.history()) {
             cancel.check();
-            guarded("catalog", [&] {
-                if (!bad_objects_.contains(generation.record)) check_rows(catalog_, store_, generation);
-            });
+            check(generation);
         }
         for (const SourceRow& source : catalog_.sources()) {
             cancel.check();
-            guarded("source " + std::to_string(source.id), [&] { check(source); });
+            check(source);
         }
         for (const ProductRow& product : catalog_.products()) {
             cancel.check();
-            if (product.object &&
-                (bad_objects_.contains(*product.object) || !store_.size_of(*product.object)))
-                continue;
-            if (!payload_fits(store_, product)) add("product " + product.tile.text(), kDiffers);
+            check(product);
         }
         for (const std::string& problem : catalog_.misplaced_rows()) add("catalog", problem);
         return std::move(found_);
@@ -87,7 +95,23 @@ class RowCheck {
         }
     }
 
+    void check(const GenerationRow& generation) {
+        guarded("catalog", [&] {
+            if (!bad_objects_.contains(generation.record)) check_rows(catalog_, store_, generation);
+        });
+    }
+
+    void check(const ProductRow& product) {
+        if (product.object && (bad_objects_.contains(*product.object) || !store_.size_of(*product.object)))
+            return;
+        if (!payload_fits(store_, product)) add("product " + product.tile.text(), kDiffers);
+    }
+
     void check(const SourceRow& source) {
+        guarded("source " + std::to_string(source.id), [&] { compare(source); });
+    }
+
+    void compare(const SourceRow& source) {
         // An archive that no generation needs may be gone; its row is then only a memory.
         if (bad_objects_.contains(source.object) || !store_.size_of(source.object)) return;
         const File file = store_.open(source.object, "an archive");
@@ -160,20 +184,22 @@ VerifyReport check_objects(const ObjectStore& store, const Objects& needed, bool
 }  // namespace
 
 VerifyReport verify_city(const std::filesystem::path& city, bool deep, const CancelToken& cancel,
-                         Progress& progress) {
+                         Progress& progress, std::optional<std::int64_t> only) {
     const ObjectStore store{CityPaths(city)};
     Catalog catalog = Catalog::open_to_read(store.paths().catalog());
-    const auto latest = catalog.latest();
-    const auto pin = latest ? CityLock::pin(store.paths(), latest->id) : std::nullopt;
+    const auto pinned = only ? catalog.generation(*only) : catalog.latest();
+    const auto pin = pinned ? CityLock::pin(store.paths(), pinned->id) : std::nullopt;
     Objects needed;
-    for (const GenerationRow& generation : catalog.history()) needed.merge(objects_of(catalog, generation));
+    for (const GenerationRow& generation : catalog.history())
+        if (!only || generation.id == *only) needed.merge(objects_of(catalog, generation));
     VerifyReport report = check_objects(store, needed, deep, cancel, progress);
     if (deep) {
         std::set<Hash128> bad;
         for (const Damage& damage : report.corrupt) bad.insert(damage.object);
-        for (Damage& damage : RowCheck(catalog, store, bad).run(cancel))
+        RowCheck rows(catalog, store, bad);
+        for (Damage& damage : only&& pinned ? rows.run(*pinned, cancel) : rows.run(cancel))
             report.corrupt.push_back(std::move(damage));
-        report.notes = unpublished_records(catalog, store);
+        if (!only) report.notes = unpublished_records(catalog, store);
     }
     std::sort(report.corrupt.begin(), report.corrupt.end(),
               [](const Damage& a, const Damage& b) { return a.what < b.what; });

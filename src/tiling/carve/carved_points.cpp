@@ -15,12 +15,11 @@ Region CarvedPoints::read_some(const LatticeBox& core, std::int64_t halo_steps, 
     Region region = points_.read(core, halo_steps + FreeSpace::kMarginSteps);
     std::vector<bool> moved;
     {
-        FreeSpace space(region);
+        FreeSpace space(region, cancel_);
         points_.visit_rays(region.covered, [&](const Sector& sector, std::span<const Ray> rays) {
-            cancel_.check();
             space.add_rays(sector, rays);
         });
-        moved = space.find_dynamic(cancel_);
+        moved = space.find_dynamic();
     }
     region.covered = core.widened(halo_steps);
     const LatticePoint origin = region.frame.origin();
@@ -36,12 +35,13 @@ Region CarvedPoints::read_some(const LatticeBox& core, std::int64_t halo_steps, 
     return region;
 }
 
-std::unique_ptr<PointFile> open_removed_cloud(const std::filesystem::path& city) {
+std::unique_ptr<PointFile> open_removed_cloud(const std::filesystem::path& city,
+                                              std::optional<std::int64_t> generation) {
     const auto removed = [](const CityPoints& points, const LatticeBox& square) {
         const CancelToken never;
         return CarvedPoints(points, never).removed(square);
     };
-    return open_city_cloud(city, {removed, kCellsPerSide});
+    return open_city_cloud(city, {removed, kCellsPerSide}, generation);
 }
 
 }  // namespace citysplat::tiling

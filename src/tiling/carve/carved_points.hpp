@@ -41,6 +41,7 @@ class CarvedPoints final : public RegionReader {
 };
 
 /// What was left out of a city that was built with carving, as a cloud.
-std::unique_ptr<PointFile> open_removed_cloud(const std::filesystem::path& city);
+std::unique_ptr<PointFile> open_removed_cloud(const std::filesystem::path& city,
+                                              std::optional<std::int64_t> generation = {});
 
 }  // namespace citysplat::tiling

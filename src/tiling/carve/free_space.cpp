@@ -39,10 +39,27 @@ std::span<const std::uint64_t> of_voxel(const std::vector<std::uint64_t>& pairs,
     return {first, last};
 }
 
-void sort_unique(std::vector<std::uint64_t>& values) {
-    std::sort(values.begin(), values.end());
+/// Sorts parts, and merges them: nobody waits for all of it who wants to stop.
+void sort_unique(std::vector<std::uint64_t>& values, const CancelToken& cancel) {
+    constexpr std::size_t kPart = std::size_t{1} << 20;
+    const std::size_t n = values.size();
+    const auto at = [&](std::size_t i) {
+        return values.begin() + static_cast<std::ptrdiff_t>(std::min(i, n));
+    };
+    for (std::size_t begin = 0; begin < n; begin += kPart) {
+        cancel.check();
+        std::sort(at(begin), at(begin + kPart));
+    }
+    for (std::size_t width = kPart; width < n; width *= 2)
+        for (std::size_t begin = 0; begin + width < n; begin += 2 * width) {
+            cancel.check();
+            std::inplace_merge(at(begin), at(begin + width), at(begin + 2 * width));
+        }
     values.erase(std::unique(values.begin(), values.end()), values.end());
 }
+
+/// Points between two looks at the token.
+constexpr std::size_t kPointsAtOnce = std::size_t{1} << 16;
 
 }  // namespace
 
@@ -91,7 +108,8 @@ struct FreeSpace::Walk {
     }
 };
 
-FreeSpace::FreeSpace(const Region& region) : region_(region), compact_above_(std::size_t{1} << 20) {
+FreeSpace::FreeSpace(const Region& region, const CancelToken& cancel)
+    : region_(region), cancel_(cancel), compact_above_(std::size_t{1} << 20) {
     const std::array<std::int64_t, 3> first = first_voxel();
     const LatticePoint origin = region.frame.origin();
     const auto packed = [&](const TilePoint& p) {
@@ -100,10 +118,15 @@ FreeSpace::FreeSpace(const Region& region) : region_(region), compact_above_(std
                            floor_div(origin.z + p.z, kVoxelSteps) - first[2]);
     };
     voxel_of_.reserve(region.points.size());
-    for (const TilePoint& p : region.points) voxel_of_.push_back(voxels_.insert(packed(p)));
+    for (std::size_t i = 0; i < region.points.size(); ++i) {
+        if (i % kPointsAtOnce == 0) cancel_.check();
+        voxel_of_.push_back(voxels_.insert(packed(region.points[i])));
+    }
     voxels_.seal();
-    for (std::size_t i = 0; i < voxel_of_.size(); ++i)
+    for (std::size_t i = 0; i < voxel_of_.size(); ++i) {
+        if (i % kPointsAtOnce == 0) cancel_.check();
         voxel_of_[i] = voxels_.blocks()[voxel_of_[i]].number(packed(region.points[i]));
+    }
     last_look_.assign(voxels_.size(), kNoLook);
 }
 
@@ -114,6 +137,7 @@ std::array<std::int64_t, 3> FreeSpace::first_voxel() const {
 }
 
 void FreeSpace::add_rays(const Sector& sector, std::span<const Ray> rays) {
+    cancel_.check();
     for (const Ray& r : rays) {
         if (!box_of(r, sector).intersects(region_.covered)) continue;
         const std::array<std::int64_t, 3> d{-r.sensor_dx * kSensorSteps, -r.sensor_dy * kSensorSteps,
@@ -123,7 +147,7 @@ void FreeSpace::add_rays(const Sector& sector, std::span<const Ray> rays) {
         if (ray.limit() && ray.clip(region_.covered)) walk(ray, look_of(r.slot));
     }
     if (passes_.size() <= compact_above_) return;
-    sort_unique(passes_);
+    sort_unique(passes_, cancel_);
     compact_above_ = std::max(compact_above_, 2 * passes_.size());
 }
 
@@ -178,9 +202,7 @@ void FreeSpace::walk(const Walk& ray, std::uint32_t look) {
     }
 }
 
-std::vector<bool> FreeSpace::find_dynamic(const CancelToken& cancel) {
-    sort_unique(passes_);
-    const std::vector<Candidate> candidates = find_candidates();
+std::vector<std::uint64_t> FreeSpace::hits_around(const std::vector<Candidate>& candidates) const {
     std::vector<bool> wanted(voxels_.size());
     for (const Candidate& c : candidates)
         for (const std::uint32_t n : c.around) wanted[n] = true;
@@ -188,16 +210,47 @@ std::vector<bool> FreeSpace::find_dynamic(const CancelToken& cancel) {
     for (std::size_t i = 0; i < voxel_of_.size(); ++i)
         if (const TilePoint& p = region_.points[i]; wanted[voxel_of_[i]] && p.slot != TilePoint::kNoSlot)
             hits.push_back(pair_of(voxel_of_[i], look_of(p.slot)));
-    sort_unique(hits);
+    sort_unique(hits, cancel_);
+    return hits;
+}
 
+void FreeSpace::hit_looks(const Candidate& candidate, const std::vector<std::uint64_t>& hits,
+                          std::vector<std::uint64_t>& looks) const {
+    looks.clear();
+    for (const std::uint32_t n : candidate.around)
+        for (const std::uint64_t pair : of_voxel(hits, n)) looks.push_back(pair_of(0, pair & UINT32_MAX));
+    sort_unique(looks, cancel_);
+}
+
+std::vector<FreeSpace::Looks> FreeSpace::count_looks() {
+    sort_unique(passes_, cancel_);
+    const std::vector<Candidate> candidates = find_candidates(1);
+    const std::vector<std::uint64_t> hits = hits_around(candidates);
+    std::vector<Looks> per_voxel(voxels_.size());
+    std::vector<std::uint64_t> hit;
+    for (const Candidate& c : candidates) {
+        cancel_.check();
+        hit_looks(c, hits, hit);
+        Looks& looks = per_voxel[c.voxel];
+        looks.passed = static_cast<std::uint32_t>(c.free.size());
+        looks.hit = static_cast<std::uint32_t>(hit.size());
+        for (const std::uint64_t look : c.free)
+            looks.free += !std::binary_search(hit.begin(), hit.end(), look);
+    }
+    std::vector<Looks> looks(voxel_of_.size());
+    for (std::size_t i = 0; i < looks.size(); ++i) looks[i] = per_voxel[voxel_of_[i]];
+    return looks;
+}
+
+std::vector<bool> FreeSpace::find_dynamic() {
+    sort_unique(passes_, cancel_);
+    const std::vector<Candidate> candidates = find_candidates(kFewestLooks);
+    const std::vector<std::uint64_t> hits = hits_around(candidates);
     std::vector<Verdict> verdicts(voxels_.size());
     std::vector<std::uint64_t> hit;
     for (const Candidate& c : candidates) {
-        cancel.check();
-        hit.clear();
-        for (const std::uint32_t n : c.around)
-            for (const std::uint64_t pair : of_voxel(hits, n)) hit.push_back(pair_of(0, pair & UINT32_MAX));
-        sort_unique(hit);
+        cancel_.check();
+        hit_looks(c, hits, hit);
         verdicts[c.voxel] = judge(c.free, hit);
     }
     std::vector<bool> dynamic(voxel_of_.size());
@@ -208,17 +261,18 @@ std::vector<bool> FreeSpace::find_dynamic(const CancelToken& cancel) {
     return dynamic;
 }
 
-std::vector<FreeSpace::Candidate> FreeSpace::find_candidates() const {
+std::vector<FreeSpace::Candidate> FreeSpace::find_candidates(std::size_t fewest_looks) const {
     std::vector<Candidate> candidates;
     for (std::size_t i = 0; i < passes_.size();) {
         Candidate c{.voxel = voxel_in(passes_[i]), .free = {}, .around = {}};
         for (; i < passes_.size() && voxel_in(passes_[i]) == c.voxel; ++i)
             c.free.push_back(passes_[i] & UINT32_MAX);
-        if (c.free.size() >= kFewestLooks) candidates.push_back(std::move(c));
+        if (c.free.size() >= fewest_looks) candidates.push_back(std::move(c));
     }
     auto next = candidates.begin();
     voxels_.for_each([&](PackedVoxel at, std::uint32_t number) {
         if (next == candidates.end() || next->voxel != number) return;
+        cancel_.check();
         for (int dx = -1; dx <= 1; ++dx)
             for (int dy = -1; dy <= 1; ++dy)
                 for (int dz = -1; dz <= 1; ++dz)

@@ -32,15 +32,25 @@ namespace citysplat::tiling {
 
 class FreeSpace {
   public:
-    /// Requires that the region outlives this.
-    explicit FreeSpace(const Region& region);
+    /// Requires that region and token outlive this. All that takes long looks at the token.
+    FreeSpace(const Region& region, const CancelToken& cancel);
 
     /// Rays of witnesses that end in a sector, in any order and any number of times.
     void add_rays(const Sector& sector, std::span<const Ray> rays);
 
     /// For each point of the region whether it is dynamic. Points nearer than two voxels to the edge of the
     /// region may be misjudged.
-    std::vector<bool> find_dynamic(const CancelToken& cancel);
+    std::vector<bool> find_dynamic();
+
+    /// What the rays say about a place.
+    struct Looks {
+        std::uint32_t passed = 0;  ///< in which a ray passed through the voxel
+        std::uint32_t free = 0;    ///< of them: in which no point was hit there or around it
+        std::uint32_t hit = 0;     ///< in which a point was hit there or around it
+    };
+    /// For each point of the region the looks of its voxel. Where the rays are of other times than the
+    /// points, only `passed` means anything: clocks may start anew.
+    std::vector<Looks> count_looks();
 
     /// Beyond the box of interest, so that every voxel with a point of that box has its neighbours.
     static constexpr std::int64_t kMarginSteps = 2 * kVoxelSteps;
@@ -62,7 +72,12 @@ class FreeSpace {
         std::vector<std::uint64_t> free;    ///< looks, sorted; those that hit are still among them
         std::vector<std::uint32_t> around;  ///< the voxels with points among the 27
     };
-    std::vector<Candidate> find_candidates() const;
+    std::vector<Candidate> find_candidates(std::size_t fewest_looks) const;
+    /// The looks in which points of the voxels around candidates were hit, as pairs, sorted.
+    std::vector<std::uint64_t> hits_around(const std::vector<Candidate>& candidates) const;
+    /// Of one candidate: the looks in which it was hit, sorted.
+    void hit_looks(const Candidate& candidate, const std::vector<std::uint64_t>& hits,
+                   std::vector<std::uint64_t>& looks) const;
     /// Of the points of one voxel.
     struct Verdict {
         bool with_time = false, without_time = false;
@@ -70,6 +85,7 @@ class FreeSpace {
     static Verdict judge(std::span<const std::uint64_t> passed, std::span<const std::uint64_t> hit);
 
     const Region& region_;
+    const CancelToken& cancel_;
     VoxelSet voxels_;
     std::vector<std::uint32_t> voxel_of_;  ///< of each point
     /// A look that passed through a voxel: voxel · 2³² + look. Made unique whenever they have doubled.

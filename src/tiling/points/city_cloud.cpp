@@ -15,9 +15,9 @@ std::vector<CitySource> sources_of(const CityPaths& paths, std::int64_t generati
 /// A block is a square, usually of 16 m: a crowded sector may hold more than fits into memory several times.
 class CityCloud final : public PointFile {
   public:
-    CityCloud(const std::filesystem::path& city, CloudPart part)
+    CityCloud(const std::filesystem::path& city, CloudPart part, std::optional<std::int64_t> generation)
         : part_(std::move(part)),
-          reader_(city),
+          reader_(city, generation),
           store_(CityPaths(city)),
           points_(store_, sources_of(store_.paths(), reader_.generation().id)) {
         for (const Sector& sector : points_.occupied_sectors()) add_blocks(sector.box());
@@ -62,15 +62,17 @@ class CityCloud final : public PointFile {
 
 }  // namespace
 
-std::unique_ptr<PointFile> open_city_cloud(const std::filesystem::path& city) {
+std::unique_ptr<PointFile> open_city_cloud(const std::filesystem::path& city,
+                                           std::optional<std::int64_t> generation) {
     const auto all = [](const CityPoints& points, const LatticeBox& square) {
         return points.read(square, 0);
     };
-    return open_city_cloud(city, {all, 4});
+    return open_city_cloud(city, {all, 4}, generation);
 }
 
-std::unique_ptr<PointFile> open_city_cloud(const std::filesystem::path& city, CloudPart part) {
-    return std::make_unique<CityCloud>(city, std::move(part));
+std::unique_ptr<PointFile> open_city_cloud(const std::filesystem::path& city, CloudPart part,
+                                           std::optional<std::int64_t> generation) {
+    return std::make_unique<CityCloud>(city, std::move(part), generation);
 }
 
 }  // namespace citysplat::tiling

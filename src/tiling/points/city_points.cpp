@@ -223,6 +223,7 @@ std::shared_ptr<const CityPoints::Tables> CityPoints::tables_of(const Sector& se
         const std::lock_guard lock(tables_mutex_);
         if (const auto found = tables_.find(sector); found != tables_.end()) return found->second;
     }
+    check_cancel();
     auto tables = std::make_shared<Tables>();
     std::size_t spans = 0;
     for (const Part& part : parts_of(sector)) {

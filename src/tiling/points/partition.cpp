@@ -194,7 +194,9 @@ Hash128 source_identity(const Hash128& content, const SourceTrajectory* trajecto
 
 Partitioned partition(const PartitionTask& task, ObjectStore& store, const CancelToken& cancel,
                       Progress::Stage& progress) {
-    const auto& [input, trajectory, memory_bytes] = task;
+    const OpenedInput& input = task.input;
+    const SourceTrajectory* trajectory = task.trajectory;
+    const std::uint64_t memory_bytes = task.memory_bytes;
     const PointFile& file = *input.file;
     const std::uint64_t for_points = memory_bytes - std::min(memory_bytes / 2, kBesidePoints);
     Scatter scatter(store.paths().new_temporary(), for_points / 100 * 45);

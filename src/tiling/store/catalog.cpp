@@ -88,12 +88,14 @@ constexpr const char* kReachColumns = "reach_min_x, reach_min_y, reach_max_x, re
 constexpr const char* kGenerationColumns =
     "id, created_s, note, tile_size_m, parameters_key, parameters, classes, crs, radius_m, error_m, density,"
     " samples, now_radius_m, now_error_m, now_density, now_samples, points, tiles, splats, digest, record,"
-    " step_rad, now_step_rad, findings, findings_of";
+    " step_rad, now_step_rad, findings, findings_of, tags, revision";
 
 /// The same of a catalog that may be of an earlier version.
 std::string select_generation(std::int64_t version) {
     std::string columns = kGenerationColumns;
-    if (version < 4) columns.replace(columns.find("findings,"), std::string::npos, "'', 0");
+    if (version < 5) columns.replace(columns.find("tags,"), std::string::npos, "'', 0");
+    if (version < 4)
+        columns.replace(columns.find("findings,"), std::strlen("findings, findings_of"), "'', 0");
     if (version < 2)
         columns.replace(columns.find("step_rad,"), std::strlen("step_rad, now_step_rad"), "0.0, 0.0");
     return "SELECT " + columns + " FROM generation";
@@ -116,6 +118,8 @@ GenerationRow generation_row(const Statement& s) {
             .digest = s.hash(19),
             .findings = s.text(23),
             .findings_of = s.integer(24, 0, kMostGenerations),
+            .tags = s.text(25),
+            .revision = s.integer(26),
             .record = s.hash(20)};
 }
 
@@ -218,8 +222,7 @@ std::vector<ProductRow> Catalog::tiles(std::int64_t generation) {
     s.bind(1, generation);
     std::vector<ProductRow> rows;
     while (s.step()) rows.push_back(product_row(s));
-    std::sort(rows.begin(), rows.end(),
-              [](const ProductRow& a, const ProductRow& b) { return a.tile < b.tile; });
+    sort_by_tile(rows);
     return rows;
 }
 
@@ -423,7 +426,7 @@ void Catalog::publish(const GenerationRow& g, std::span<const InputRow> inputs,
         db_,
         std::string("INSERT INTO generation(") + kGenerationColumns +
             ") VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,"
-            "?25)");
+            "?25,?26,?27)");
     const Calibration &c = g.calibration, &m = g.measured;
     add.bind(1, g.id).bind(2, g.created_s).bind(3, g.note).bind(4, g.tile_size_m);
     add.bind(5, g.parameters_key).bind(6, g.parameters).bind(7, g.classes).bind(8, g.crs);
@@ -431,13 +434,15 @@ void Catalog::publish(const GenerationRow& g, std::span<const InputRow> inputs,
     add.bind(13, m.mean_radius_m).bind(14, m.mean_error_m).bind(15, m.mean_density).bind(16, m.samples);
     add.bind(17, g.points).bind(18, g.tiles).bind(19, g.splats).bind(20, g.digest);
     add.bind(21, g.record).bind(22, c.angular_step_rad).bind(23, m.angular_step_rad);
-    add.bind(24, g.findings).bind(25, g.findings_of).run();
+    add.bind(24, g.findings).bind(25, g.findings_of).bind(26, g.tags).bind(27, g.revision).run();
     transaction.commit();
 }
 
-void Catalog::restamp(std::int64_t generation, const Hash128& record, std::span<const InputRow> inputs) {
+void Catalog::revise(const GenerationRow& generation, std::span<const InputRow> inputs) {
     Transaction transaction(db_, Transaction::Kind::write);
-    Statement(db_, "UPDATE generation SET record=?1 WHERE id=?2").bind(1, record).bind(2, generation).run();
+    Statement row(db_, "UPDATE generation SET record=?1, tags=?2, revision=?3 WHERE id=?4");
+    row.bind(1, generation.record).bind(2, generation.tags).bind(3, generation.revision);
+    row.bind(4, generation.id).run();
     // A row may stand for earlier generations too, which keep the stamps they were published with.
     const std::string which =
         " WHERE path=?7 AND source=?8 AND last IS NULL"
@@ -457,7 +462,7 @@ void Catalog::restamp(std::int64_t generation, const Hash128& record, std::span<
             s->bind(1, i.stamp.size).bind(2, i.stamp.mtime_ns).bind(3, i.stamp.inode_and_ctime);
             s->bind(4, i.trajectory_stamp.size).bind(5, i.trajectory_stamp.mtime_ns);
             s->bind(6, i.trajectory_stamp.inode_and_ctime).bind(7, i.path).bind(8, i.source);
-            s->bind(9, generation).run();
+            s->bind(9, generation.id).run();
         }
     transaction.commit();
 }

@@ -7,6 +7,7 @@
 #include "tiling/store/sqlite.hpp"
 #include "tiling/tile_processor.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <filesystem>
@@ -106,6 +107,11 @@ struct ProductRow {
     std::uint64_t removed = 0;    ///< points of the core that were left out because rays saw through them
 };
 
+inline void sort_by_tile(std::vector<ProductRow>& products) {
+    std::sort(products.begin(), products.end(),
+              [](const ProductRow& a, const ProductRow& b) { return a.tile < b.tile; });
+}
+
 struct GenerationRow {
     std::int64_t id = 0;
     std::int64_t created_s = 0;  ///< Unix time
@@ -121,6 +127,8 @@ struct GenerationRow {
     Hash128 digest;
     std::string findings;  ///< what was noticed when the means were measured (TileProcessor::findings)
     std::int64_t findings_of = 0;  ///< the generation whose points were measured; 0: none was
+    std::string tags;              ///< names that people gave it, sorted, with a space between two
+    std::int64_t revision = 0;     ///< of two records of one generation the one with the higher number counts
     Hash128 record;                ///< object that says all this again (tiling/store/generation_record.hpp)
 };
 
@@ -170,9 +178,9 @@ class Catalog {
     /// above the latest. Use publish_generation(), which also writes the record.
     void publish(const GenerationRow& generation, std::span<const InputRow> inputs,
                  std::span<const ProductRow> tiles);
-    /// New stamps for the inputs of the latest generation (a touched file), and the record that says so. Use
-    /// refresh_generation(), which also writes it.
-    void restamp(std::int64_t generation, const Hash128& record, std::span<const InputRow> inputs);
+    /// Other tags, and for the latest generation also new stamps of inputs (a touched file), and the record
+    /// that says so. Use refresh_generation() or set_tags(), which also write it.
+    void revise(const GenerationRow& generation, std::span<const InputRow> inputs);
     /// Forgets these generations and every row that no other generation uses, but for the sources with these
     /// identities.
     void forget(std::span<const std::int64_t> generations, const std::set<Hash128>& kept_sources);

@@ -28,6 +28,8 @@ void generation_fields(Row& g, std::uint32_t version, const Each& each) {
     each("angular_step_rad as measured", g.measured.angular_step_rad);
     if (version < 4) return;
     each("findings", g.findings), each("findings_of", g.findings_of);
+    if (version < 5) return;
+    each("tags", g.tags), each("revision", g.revision);
 }
 
 /// True when a record of this version says all of it.
@@ -36,7 +38,8 @@ bool fits(const GenerationRecord& record, std::uint32_t version) {
     return (version >= 2 || (g.calibration.angular_step_rad == 0 && g.measured.angular_step_rad == 0)) &&
            (version >= 3 || std::all_of(record.tiles.begin(), record.tiles.end(),
                                         [](const ProductRow& tile) { return tile.removed == 0; })) &&
-           (version >= 4 || (g.findings.empty() && g.findings_of == 0));
+           (version >= 4 || (g.findings.empty() && g.findings_of == 0)) &&
+           (version >= 5 || (g.tags.empty() && g.revision == 0));
 }
 
 template <class Row, class Each>
@@ -96,8 +99,14 @@ bool same_input(const GenerationRecord::Input& a, const GenerationRecord::Input&
 void sort(GenerationRecord& record) {
     std::sort(record.inputs.begin(), record.inputs.end(),
               [](const auto& a, const auto& b) { return a.row.path < b.row.path; });
-    std::sort(record.tiles.begin(), record.tiles.end(),
-              [](const ProductRow& a, const ProductRow& b) { return a.tile < b.tile; });
+    sort_by_tile(record.tiles);
+}
+
+/// Above those of all generations, so that of two that say they have one name the later one is known.
+std::int64_t next_revision(Catalog& catalog) {
+    std::int64_t highest = 0;
+    for (const GenerationRow& row : catalog.history()) highest = std::max(highest, row.revision);
+    return highest + 1;
 }
 
 }  // namespace
@@ -192,6 +201,8 @@ std::int64_t publish_generation(Catalog& catalog, ObjectStore& store, Generation
                                 std::span<const InputRow> inputs, std::span<const ProductRow> tiles) {
     const auto latest = catalog.latest();
     generation.id = latest ? latest->id + 1 : 1;
+    generation.tags.clear();  // a name is that of one generation
+    generation.revision = 0;
     generation.record = write_record(store, make_record(catalog, generation, inputs, tiles));
     store.flush();
     catalog.publish(generation, inputs, tiles);
@@ -200,12 +211,21 @@ std::int64_t publish_generation(Catalog& catalog, ObjectStore& store, Generation
 
 void refresh_generation(Catalog& catalog, ObjectStore& store, const GenerationRow& generation,
                         std::span<const InputRow> inputs) {
-    const GenerationRecord record = make_record(catalog, generation, inputs, catalog.tiles(generation.id));
-    const Hash128 name = name_of(record);
-    if (name == generation.record && store.intact(name)) return;
-    write_record(store, record);
+    GenerationRecord record = make_record(catalog, generation, inputs, catalog.tiles(generation.id));
+    const bool same = name_of(record) == generation.record;
+    if (same && store.intact(generation.record)) return;
+    if (!same) record.generation.revision = next_revision(catalog);
+    record.generation.record = write_record(store, record);
     store.flush();
-    if (name != generation.record) catalog.restamp(generation.id, name, inputs);
+    if (!same) catalog.revise(record.generation, inputs);
+}
+
+void set_tags(Catalog& catalog, ObjectStore& store, GenerationRow generation, const std::string& tags) {
+    generation.tags = tags;
+    generation.revision = next_revision(catalog);
+    generation.record = write_record(store, record_of(catalog, generation));
+    store.flush();
+    catalog.revise(generation, {});
 }
 
 }  // namespace citysplat::tiling

@@ -31,8 +31,9 @@ GenerationRecord make_record(Catalog& catalog, const GenerationRow& generation,
                              std::span<const InputRow> inputs, std::span<const ProductRow> tiles);
 
 /// Generations and inputs are part of plans, too (plan_record.hpp). Version 2 added the
-/// angular step of the sensor, version 3 the points of a tile that were seen through, version 4 findings.
-inline constexpr std::uint32_t kRecordVersion = 4;
+/// angular step of the sensor, version 3 the points of a tile that were seen through, version 4 findings,
+/// version 5 tags.
+inline constexpr std::uint32_t kRecordVersion = 5;
 void put_draft(RecordWriter& out, const GenerationRecord& record);
 GenerationRecord get_draft(RecordReader& in, std::uint32_t version);
 
@@ -56,6 +57,9 @@ void check_rows(Catalog& catalog, const ObjectStore& store, const GenerationRow&
 /// the tiles name must be durable. Returns the number of the generation.
 std::int64_t publish_generation(Catalog& catalog, ObjectStore& store, GenerationRow generation,
                                 std::span<const InputRow> inputs, std::span<const ProductRow> tiles);
+
+/// Gives a generation other names (GenerationRow::tags), in row and record alike.
+void set_tags(Catalog& catalog, ObjectStore& store, GenerationRow generation, const std::string& tags);
 
 /// New stamps for the inputs of the latest generation (a touched file), in rows and record alike. Also writes
 /// a record again that is missing or damaged. Does nothing when nothing changed.

@@ -1,5 +1,6 @@
 #include "view/server/city_json.hpp"
 
+#include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/printable.hpp"
 #include "view/server/shown_set.hpp"
@@ -37,15 +38,17 @@ json classes_json(const ClassMap& map) {
 
 /// Arrays, not objects: a city has ten thousand of them.
 json tile_json(const TileEntry& entry, const TileFacts& facts) {
-    return {entry.key.level, entry.key.ix,  entry.key.iy,   entry.splats, entry.payload_bytes,
-            facts.points,    facts.removed, facts.built_in, facts.inputs, as_utf8(facts.problem),
-            entry.min.x,     entry.min.y,   entry.min.z,    entry.max.x,  entry.max.y,
-            entry.max.z};
+    return {entry.key.level, entry.key.ix,      entry.key.iy,   entry.splats, entry.payload_bytes,
+            facts.points,    facts.removed,     facts.built_in, facts.inputs, as_utf8(facts.problem),
+            entry.min.x,     entry.min.y,       entry.min.z,    entry.max.x,  entry.max.y,
+            entry.max.z,     as_utf8(facts.why)};
 }
 
-/// Tiles that cannot be shown, found now or while the levels were made.
-json missing_json(const ShownCity& city, const splat::LevelPyramid& levels) {
+/// Tiles that cannot be shown, found now, while the levels were made, or by the check.
+json missing_json(const ShownCity& city, const splat::LevelPyramid& levels,
+                  const TileCheck* check = nullptr) {
     std::map<std::size_t, std::string> missing = levels.missing();
+    if (check) missing.merge(check->damaged());
     for (std::size_t i = 0; i < city.facts.tiles.size(); ++i)
         if (!city.facts.tiles[i].problem.empty()) missing.emplace(i, city.facts.tiles[i].problem);
     json list = json::array();
@@ -89,6 +92,19 @@ json place_json(const ShownCity& city, const Picked::Place& place) {
             out["inputs"].push_back(as_utf8(city.facts.inputs[input]));
     }
     return out;
+}
+
+/// Inputs with points within the radius of the splat. null when the archives cannot tell.
+json provenance_json(const ShownCity& city, const Picked::Place& place) {
+    json list = json::array();
+    try {
+        const double radius_m = static_cast<double>(place.splat.radius) * kLatticeStep_m;
+        for (const Provenance::InputPoints& near : city.provenance->around(place.centre, radius_m))
+            list.push_back({{"input", as_utf8(city.facts.inputs.at(near.input))}, {"points", near.points}});
+    } catch (const Error&) {
+        return json();
+    }
+    return list;
 }
 
 }  // namespace
@@ -144,9 +160,26 @@ std::string city_json(const ShownCity& city, const splat::LevelPyramid& levels) 
         .dump();
 }
 
-std::string progress_json(const ShownCity& city, const splat::LevelPyramid& levels) {
+std::string progress_json(const ShownCity& city, const splat::LevelPyramid& levels, const TileCheck* check) {
     const auto progress = levels.progress();
-    return json{{"done", progress.done}, {"total", progress.total}, {"missing", missing_json(city, levels)}}
+    return json{{"done", progress.done},
+                {"total", progress.total},
+                {"checked", check ? json(check->checked()) : json()},
+                {"missing", missing_json(city, levels, check)}}
+        .dump();
+}
+
+std::string distances_json(const DistanceCloud* cloud, const splat::LevelPyramid* levels,
+                           const std::string& key) {
+    if (!cloud) return json{{"points", 0}}.dump();
+    return json{{"name", as_utf8(cloud->name())},
+                {"points", cloud->points()},
+                {"median_m", cloud->quantile_m(0.5)},
+                {"p95_m", cloud->quantile_m(0.95)},
+                {"max_m", cloud->quantile_m(1)},
+                {"unit_m", DistanceCloud::kUnit_m},
+                {"levels_key", key},
+                {"roots", roots_json(*levels)}}
         .dump();
 }
 
@@ -238,7 +271,10 @@ std::string pick_json(const ShownCity& city, const Picked& picked) {
     out["label"] = hit.label;
     out["class"] = as_utf8(city.tiles.classes().at(hit.label).name);
     out["intensity"] = hit.intensity;
-    if (picked.place) out["splat"] = place_json(city, *picked.place);
+    if (picked.place) {
+        out["splat"] = place_json(city, *picked.place);
+        if (city.provenance) out["splat"]["points_from"] = provenance_json(city, *picked.place);
+    }
     return out.dump();
 }
 

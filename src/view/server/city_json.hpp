@@ -1,10 +1,12 @@
 #pragma once
 
 #include "splat/levels/level_pyramid.hpp"
+#include "view/scans/distance_cloud.hpp"
 #include "view/scans/scan_folder.hpp"
 #include "view/server/city_facts.hpp"
 #include "view/server/generation_diff.hpp"
 #include "view/server/picker.hpp"
+#include "view/server/tile_check.hpp"
 
 #include <string>
 
@@ -14,7 +16,11 @@ namespace citysplat::view {
 struct ShownDiff;
 
 std::string city_json(const ShownCity& city, const splat::LevelPyramid& levels);
-std::string progress_json(const ShownCity& city, const splat::LevelPyramid& levels);
+/// `check` may be missing.
+std::string progress_json(const ShownCity& city, const splat::LevelPyramid& levels, const TileCheck* check);
+/// Both may be missing: then there are no points.
+std::string distances_json(const DistanceCloud* cloud, const splat::LevelPyramid* levels,
+                           const std::string& key);
 std::string path_json(const Trajectory& trajectory);
 /// Sensors, times and poses; none without a folder.
 std::string scans_json(const ScanFolder* scans);

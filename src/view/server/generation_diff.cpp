@@ -1,6 +1,7 @@
 #include "view/server/generation_diff.hpp"
 
 #include "core/error.hpp"
+#include "core/math/box.hpp"
 #include "core/parallel.hpp"
 #include "splat/levels/level_cube.hpp"
 
@@ -12,86 +13,156 @@ namespace citysplat::view {
 
 namespace {
 
-/// A splat in terms of the world: everything that is stored of it.
-auto content(const splat::LevelDisc& d) {
-    return std::tuple(d.centre.x, d.centre.y, d.centre.z, d.normal, d.radius, d.label, d.intensity,
-                      d.point_count, d.group, d.range, d.incidence, d.instance);
-}
-using Content = decltype(content(splat::LevelDisc{}));
+/// Of tiles that are kept for their neighbours: about 128 MB.
+constexpr std::size_t kMostKeptSplats = std::size_t{1} << 21;
 
-Content content(const SplatTile& tile, std::size_t i) {
-    return content(splat::level_disc(tile.splat(i), tile.frame().origin(), 0));
-}
-
-bool overlap(const TileEntry& a, const TileEntry& b) {
-    return a.min.x <= b.max.x && b.min.x <= a.max.x && a.min.y <= b.max.y && b.min.y <= a.max.y &&
-           a.min.z <= b.max.z && b.min.z <= a.max.z;
+bool overlap(const TileEntry& a, Vec3d min, Vec3d max) {
+    return a.min.x <= max.x && min.x <= a.max.x && a.min.y <= max.y && min.y <= a.max.y && a.min.z <= max.z &&
+           min.z <= a.max.z;
 }
 
 std::string object_of(const ShownCity& city, std::size_t tile) {
     return tile < city.facts.tiles.size() ? city.facts.tiles[tile].object : std::string();
 }
 
+std::vector<std::pair<TilePairs::Content, std::size_t>> sorted_contents(const SplatTile& tile) {
+    std::vector<std::pair<TilePairs::Content, std::size_t>> all;
+    all.reserve(tile.size());
+    for (std::size_t i = 0; i < tile.size(); ++i)
+        all.emplace_back(splat::content_of(splat::level_disc(tile.splat(i), tile.frame().origin(), 0)), i);
+    std::sort(all.begin(), all.end());
+    return all;
+}
+
+/// Around the centres.
+Box3d box_of(const TilePairs::Rest& rest) {
+    Box3d box = kEmptyBox;
+    for (const auto& [content, place] : rest.splats)
+        box.grow(Vec3d{to_metres(std::get<0>(content)), to_metres(std::get<1>(content)),
+                       to_metres(std::get<2>(content))});
+    return box;
+}
+
 }  // namespace
 
-OnlyInOne::OnlyInOne(const ShownCity& of, const ShownCity& without) : of_(of), without_(without) {
-    const bool same_grid = of.facts.tile_size_m == without.facts.tile_size_m;
-    const auto ours = of.tiles.tiles(), theirs = without.tiles.tiles();
-    std::map<TileKey, std::size_t> by_key;
-    for (std::size_t i = 0; i < theirs.size(); ++i) by_key.emplace(theirs[i].key, i);
-    for (std::size_t i = 0; i < ours.size(); ++i) {
-        std::vector<std::size_t> opposite;
-        if (same_grid) {
-            // A splat lies in the tile of the point that it grew from, in both generations.
-            if (const auto found = by_key.find(ours[i].key); found != by_key.end()) {
-                const std::string object = object_of(of, i);
-                if (!object.empty() && object == object_of(without, found->second)) continue;
-                opposite.push_back(found->second);
-            }
+TilePairs::TilePairs(const ShownCity& before, const ShownCity& after) : cities_{before, after} {
+    // The same key names another place when the grid is another one.
+    const bool same_grid = before.facts.tile_size_m == after.facts.tile_size_m;
+    for (const int side : {0, 1}) {
+        const auto ours = city(side).tiles.tiles(), theirs = city(1 - side).tiles.tiles();
+        std::map<TileKey, std::size_t> by_key;
+        for (std::size_t i = 0; i < theirs.size() && same_grid; ++i) by_key.emplace(theirs[i].key, i);
+        auto& partners = partners_[static_cast<std::size_t>(side)];
+        for (const TileEntry& tile : ours) {
+            const auto found = by_key.find(tile.key);
+            partners.push_back(found == by_key.end() ? std::nullopt : std::optional(found->second));
         }
-        // Tiles of other sizes; on one grid also those that were split or merged.
-        for (std::size_t k = 0; k < theirs.size(); ++k)
-            if ((!same_grid || theirs[k].key.level != ours[i].key.level) && overlap(ours[i], theirs[k]))
-                opposite.push_back(k);
-        entries_.push_back(ours[i]);
-        sources_.push_back(i);
-        opposite_.push_back(std::move(opposite));
     }
 }
 
-SplatTile OnlyInOne::load(std::size_t tile) const {
-    SplatTile ours = of_.tiles.load(sources_[tile]);
-    std::vector<std::pair<Content, std::size_t>> left;
-    left.reserve(ours.size());
-    for (std::size_t i = 0; i < ours.size(); ++i) left.emplace_back(content(ours, i), i);
-    std::sort(left.begin(), left.end());
-    for (const std::size_t other : opposite_[tile]) {
-        const SplatTile theirs = without_.tiles.load(other);
-        std::vector<Content> taken;
-        taken.reserve(theirs.size());
-        for (std::size_t i = 0; i < theirs.size(); ++i) taken.push_back(content(theirs, i));
-        std::sort(taken.begin(), taken.end());
-        std::vector<std::pair<Content, std::size_t>> rest;
-        auto at = taken.begin();
-        for (const auto& entry : left) {
-            while (at != taken.end() && *at < entry.first) ++at;
-            if (at != taken.end() && *at == entry.first)
+bool TilePairs::is_same(int side, std::size_t tile) const {
+    const auto partner = partners_[static_cast<std::size_t>(side)][tile];
+    const std::string object = object_of(city(side), tile);
+    return partner && !object.empty() && object == object_of(city(1 - side), *partner);
+}
+
+TilePairs::RestPtr TilePairs::rest(int side, std::size_t tile) const {
+    const std::pair name(side, tile);
+    {
+        const std::lock_guard lock(mutex_);
+        for (auto at = kept_.begin(); at != kept_.end(); ++at)
+            if (at->tile == name) {
+                kept_.splice(kept_.begin(), kept_, at);
+                return at->rest;
+            }
+    }
+    // Two threads may make the same one: that costs time and nothing else.
+    const RestPtr made = make_rest(side, tile);
+    const std::lock_guard lock(mutex_);
+    kept_.push_front({name, made});
+    kept_splats_ += made->tile.size();
+    while (kept_splats_ > kMostKeptSplats && kept_.size() > 1) {
+        kept_splats_ -= kept_.back().rest->tile.size();
+        kept_.pop_back();
+    }
+    return made;
+}
+
+TilePairs::RestPtr TilePairs::make_rest(int side, std::size_t tile) const {
+    SplatTile ours = city(side).tiles.load(tile);
+    auto splats = sorted_contents(ours);
+    if (const auto partner = partners_[static_cast<std::size_t>(side)][tile]) {
+        const auto theirs = sorted_contents(city(1 - side).tiles.load(*partner));
+        std::vector<std::pair<Content, std::size_t>> left;
+        auto at = theirs.begin();
+        for (const auto& entry : splats) {
+            while (at != theirs.end() && at->first < entry.first) ++at;
+            if (at != theirs.end() && at->first == entry.first)
                 ++at;
             else
-                rest.push_back(entry);
+                left.push_back(entry);
         }
-        left = std::move(rest);
+        splats = std::move(left);
     }
+    return std::make_shared<const Rest>(Rest{std::move(splats), std::move(ours)});
+}
+
+OnlyInOne::OnlyInOne(std::shared_ptr<const TilePairs> pairs, int side)
+    : pairs_(std::move(pairs)), side_(side) {
+    const auto tiles = pairs_->city(side).tiles.tiles();
+    for (std::size_t i = 0; i < tiles.size(); ++i) {
+        if (pairs_->is_same(side, i)) continue;
+        entries_.push_back(tiles[i]);
+        sources_.push_back(i);
+    }
+}
+
+std::vector<TilePairs::Content> OnlyInOne::others(int side, const TilePairs::Rest& mine,
+                                                  std::size_t tile) const {
+    const Box3d box = box_of(mine);
+    const auto tiles = pairs_->city(side).tiles.tiles();
+    std::vector<TilePairs::Content> found;
+    for (std::size_t i = 0; i < (side == side_ ? tile : tiles.size()); ++i) {
+        if (!overlap(tiles[i], box.min, box.max) || pairs_->is_same(side, i)) continue;
+        for (const auto& [content, place] : pairs_->rest(side, i)->splats) {
+            const auto at =
+                std::lower_bound(mine.splats.begin(), mine.splats.end(), std::pair(content, std::size_t{0}));
+            if (at != mine.splats.end() && at->first == content) found.push_back(content);
+        }
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
+SplatTile OnlyInOne::load(std::size_t entry) const {
+    const std::size_t tile = sources_[entry];
+    const TilePairs::RestPtr mine = pairs_->rest(side_, tile);
+    if (mine->splats.empty()) return SplatTile(mine->tile.frame(), {});
+    // What tiles before this one have cancels before what this one has.
+    const auto earlier = others(side_, *mine, tile), opposite = others(1 - side_, *mine, tile);
+    const auto count = [](const std::vector<TilePairs::Content>& in, const TilePairs::Content& content) {
+        const auto [first, last] = std::equal_range(in.begin(), in.end(), content);
+        return last - first;
+    };
     std::vector<std::size_t> places;
-    for (const auto& entry : left) places.push_back(entry.second);
+    for (auto at = mine->splats.begin(); at != mine->splats.end();) {
+        auto cancelled = std::max<std::ptrdiff_t>(0, count(opposite, at->first) - count(earlier, at->first));
+        const TilePairs::Content content = at->first;
+        for (; at != mine->splats.end() && at->first == content; ++at)
+            if (cancelled-- <= 0) places.push_back(at->second);
+    }
     std::sort(places.begin(), places.end());
     std::vector<Splat> splats;
-    for (const std::size_t i : places) splats.push_back(ours.splat(i));
-    return SplatTile(ours.frame(), splats);
+    for (const std::size_t i : places) splats.push_back(mine->tile.splat(i));
+    return SplatTile(mine->tile.frame(), splats);
 }
 
 GenerationDiff::GenerationDiff(const ShownCity& from, const ShownCity& to)
-    : before(from), after(to), only_before(from, to), only_after(to, from) {}
+    : before(from),
+      after(to),
+      pairs(std::make_shared<const TilePairs>(from, to)),
+      only_before(pairs, 0),
+      only_after(pairs, 1) {}
 
 std::vector<TileChange> GenerationDiff::changes(const CancelToken& cancel) const {
     struct Look {

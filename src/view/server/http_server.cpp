@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <malloc.h>
 #include <microhttpd.h>
 #include <mutex>
 #include <netinet/in.h>
@@ -280,6 +281,14 @@ void on_connection(void* context, MHD_Connection* connection, void** socket_cont
 }
 
 }  // namespace
+
+void return_memory_early() {
+    // Blocks from this size on are mapped on their own, and unmapped when they are freed.
+    constexpr int kMappedBytes = 64 << 10, kMostMapped = 16384;
+    ::mallopt(M_MMAP_THRESHOLD, kMappedBytes);
+    ::mallopt(M_MMAP_MAX, kMostMapped);
+    ::mallopt(M_ARENA_MAX, 4);
+}
 
 HttpServer::HttpServer(const ServerOptions& options) : state_(std::make_unique<State>()) {
     state_->options = options;

@@ -42,7 +42,7 @@ ShownGeneration::ShownGeneration(const ShownCity& shown, const splat::PyramidOpt
 ShownGeneration::ShownGeneration(std::unique_ptr<const GenerationSource::Opened> opened,
                                  const splat::PyramidOptions& options, std::uint64_t pick_bytes)
     : owned(std::move(opened)),
-      city{*owned->tiles, owned->facts},
+      city{*owned->tiles, owned->facts, owned->provenance.get()},
       levels(city.tiles, with_key(options, city)),
       picker(city.tiles, pick_bytes),
       key(city.levels_key()),

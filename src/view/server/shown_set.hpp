@@ -25,6 +25,7 @@ class GenerationSource {
     struct Opened {
         std::unique_ptr<const TileSource> tiles;
         CityFacts facts;
+        std::unique_ptr<const Provenance> provenance{};  ///< may be missing
     };
     virtual ~GenerationSource() = default;
     /// Those that are retained now, oldest first.

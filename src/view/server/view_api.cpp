@@ -5,6 +5,7 @@
 #include "core/number_range.hpp"
 #include "view/server/city_json.hpp"
 #include "view/server/cube_message.hpp"
+#include "view/server/ground_message.hpp"
 
 #include <array>
 #include <cmath>
@@ -88,7 +89,16 @@ ViewApi::ViewApi(const ShownCity& city, const ApiOptions& options)
       sets_(std::make_shared<ShownGeneration>(city, options.levels, options.pick_bytes), options.generations,
             options.levels, options.pick_bytes),
       scans_(options.scans),
-      assets_hash_(hash_of_assets()) {}
+      distances_(options.distances),
+      distance_key_(Gate::new_token()),  // another file may have the same name tomorrow
+      assets_hash_(hash_of_assets()) {
+    if (distances_) {
+        splat::PyramidOptions in_memory = options.levels;
+        in_memory.store = nullptr;
+        distance_levels_.emplace(*distances_, in_memory);
+    }
+    if (options.check_tiles) check_.emplace(city.tiles);
+}
 
 Response ViewApi::answer(const Request& request, const CancelToken& cancel) {
     Response response;
@@ -123,10 +133,15 @@ Response ViewApi::route(const Request& request, const CancelToken& cancel) {
     const ShownGeneration& first = *sets_.first();
     if (path == "/api/city") return json_response(first.json);
     if (path == "/api/path") return json_response(path_json(first.city.facts.trajectory));
-    if (path == "/api/progress") return json_response(progress_json(first.city, first.levels));
+    if (path == "/api/progress") return progress(first);
+    if (path == "/api/beside")
+        return json_response("{\"path\":" + path_json(first.city.facts.trajectory) +
+                             ",\"scans\":" + scans_json(scans_) + ",\"distances\":" + distances() + "}");
+    if (path == "/api/distances") return json_response(distances());
     if (path == "/api/generations") return json_response(generations_json(sets_.list()));
-    if (const auto rest = below("/api/city/")) return of_generation(*rest, false);
-    if (const auto rest = below("/api/progress/")) return of_generation(*rest, true);
+    if (const auto rest = below("/api/city/")) return of_generation(*rest, About::city);
+    if (const auto rest = below("/api/progress/")) return of_generation(*rest, About::progress);
+    if (const auto rest = below("/api/ground/")) return of_generation(*rest, About::ground);
     if (const auto rest = below("/api/diff/")) return diff(*rest, cancel);
     if (path == "/api/scans") return json_response(scans_json(scans_));
     if (const auto rest = below("/api/scan/")) return scan(*rest, false);
@@ -165,12 +180,29 @@ Response ViewApi::asset(std::string_view rest, const Request& request) const {
     return response;
 }
 
-Response ViewApi::of_generation(std::string_view text, bool progress) {
+std::string ViewApi::distances() const {
+    return distances_json(distances_, distance_levels_ ? &*distance_levels_ : nullptr, distance_key_);
+}
+
+Response ViewApi::progress(const ShownGeneration& of) const {
+    const bool is_checked = check_ && &of == sets_.first().get();
+    return json_response(progress_json(of.city, of.levels, is_checked ? &*check_ : nullptr));
+}
+
+Response ViewApi::of_generation(std::string_view text, About what) {
     const auto number = generation_number(text);
     if (!number) return nothing_here();
     const auto shown = sets_.generation(*number);
     if (!shown) return not_retained();
-    return json_response(progress ? progress_json(shown->city, shown->levels) : shown->json);
+    switch (what) {
+        case About::city:
+            return json_response(shown->json);
+        case About::progress:
+            return progress(*shown);
+        case About::ground:
+            return ground_response(shown->city);
+    }
+    return nothing_here();
 }
 
 Response ViewApi::diff(std::string_view rest, const CancelToken& cancel) {
@@ -185,7 +217,9 @@ Response ViewApi::diff(std::string_view rest, const CancelToken& cancel) {
 Response ViewApi::cube(std::string_view rest, const CancelToken& cancel) {
     const auto parts = split(rest, '/', 5);
     if (!parts || parts->size() != 5) return nothing_here();
-    const auto levels = sets_.levels((*parts)[0]);
+    std::shared_ptr<splat::LevelPyramid> levels = sets_.levels((*parts)[0]);
+    if (distance_levels_ && (*parts)[0] == distance_key_)
+        levels = {std::shared_ptr<void>(), &*distance_levels_};  // lives as long as this
     if (!levels) return nothing_here();
     std::array<std::int32_t, 4> numbers{};
     for (std::size_t i = 0; i < numbers.size(); ++i) {

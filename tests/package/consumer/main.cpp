@@ -1,4 +1,4 @@
-#include <citysplat/simulation.hpp>
+#include <citysplat/session.hpp>
 #include <cmath>
 #include <cstdio>
 
@@ -34,7 +34,20 @@ int main(int argc, char** argv) try {
             return true;
         });
     std::printf("%llu returns\n", static_cast<unsigned long long>(result.hits));
-    return met > 0 && result.hits > 0 ? 0 : 1;
+
+    // The same without knowing the way: a planner would decide here where to go next.
+    Session session(city, Sensor::load("vlp-16"), options);
+    std::size_t returns = 0;
+    for (int k = 0; k < 5; ++k) {
+        const double t = drive.begin_s() + k * 0.1;
+        std::vector<Trajectory::Stamped> poses{{t + 0.1, *drive.at(t + 0.1)}};
+        if (k == 0) poses.insert(poses.begin(), {t, *drive.at(t)});
+        session.advance("trajectory", poses);
+        for (const Return& r : session.scan(0, t).returns) returns += r.status == Status::hit;
+        const ClearanceQuestion car{{{-2, -1, -0.5}, {2, 1, 0.5}}, poses.back().pose, t + 0.1};
+        if (session.clearance(car).touches) std::printf("something is in the way at %.1f s\n", t + 0.1);
+    }
+    return met > 0 && result.hits > 0 && returns > 0 ? 0 : 1;
 } catch (const Error& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return e.code();

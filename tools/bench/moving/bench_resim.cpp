@@ -1,5 +1,6 @@
 #include "bench/bench_files.hpp"
 #include "bench/bench_main.hpp"
+#include "bench/moving/made_drive.hpp"
 #include "citysplat/build.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
@@ -72,21 +73,24 @@ struct Tally {
     std::size_t other_object = 0;   ///< another object does
     std::size_t missed = 0;         ///< the ray goes by
     std::vector<double> errors_m;
+    std::vector<double> late_errors_m;  ///< of objects cut by the seam: those of the returns after the pause
 
     void add(const Tally& more) {
         objects += more.objects, real += more.real, met += more.met, simulated += more.simulated;
         unknown += more.unknown, city_in_front += more.city_in_front, city_in_place += more.city_in_place;
         other_object += more.other_object, missed += more.missed;
         errors_m.insert(errors_m.end(), more.errors_m.begin(), more.errors_m.end());
-    }
-    double quantile(double share) {
-        if (errors_m.empty()) throw InputError("no return met the object it was measured on");
-        const auto at =
-            errors_m.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(errors_m.size() - 1));
-        std::nth_element(errors_m.begin(), at, errors_m.end());
-        return *at;
+        late_errors_m.insert(late_errors_m.end(), more.late_errors_m.begin(), more.late_errors_m.end());
     }
 };
+
+double quantile(std::vector<double>& errors_m, double share) {
+    if (errors_m.empty()) throw InputError("no return met the object it was measured on");
+    const auto at =
+        errors_m.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(errors_m.size() - 1));
+    std::nth_element(errors_m.begin(), at, errors_m.end());
+    return *at;
+}
 
 constexpr std::size_t kNobody = std::numeric_limits<std::size_t>::max();
 
@@ -94,7 +98,16 @@ constexpr std::size_t kNobody = std::numeric_limits<std::size_t>::max();
 struct Look {
     Tally tally;
     std::vector<double> times_s, ranges_m;
+    std::vector<double> met_times_s;  ///< of tally.errors_m
 };
+
+/// The lower ends of the classes of speed by which errors are shown, in m/s.
+constexpr std::array<double, 6> kSpeeds_m_s{1, 2, 4, 8, 12, 16};
+using BySpeed = std::array<Tally, kSpeeds_m_s.size()>;
+Tally& of_speed(BySpeed& classes, double speed_m_s) {
+    const auto above = std::upper_bound(kSpeeds_m_s.begin(), kSpeeds_m_s.end(), speed_m_s);
+    return classes[static_cast<std::size_t>(above - kSpeeds_m_s.begin()) - 1];
+}
 
 /// The shapes of the bank; each tracer scene wants its own.
 using LoadShapes = std::function<std::vector<sim::Shape>()>;
@@ -139,6 +152,7 @@ class Judge {
     }
 
     std::array<Tally, 3> all{}, seam{}, fast_seam{};
+    std::array<BySpeed, 3> by_speed{}, seam_by_speed{};
     std::map<std::string, Tally> by_class;  ///< with aligned tracks
     double fastest_m_s = 0, fastest_seam_m_s = 0;
 
@@ -206,19 +220,23 @@ class Judge {
             Look& look = looks[judged.owners[i]];
             look.times_s.push_back(judged.rays[i].time_s);
             look.ranges_m.push_back(judged.rays[i].range_m);
-            count(judged.rays[i], simulated, judged.owners[i], look.tally);
+            if (count(judged.rays[i], simulated, judged.owners[i], look.tally))
+                look.met_times_s.push_back(judged.rays[i].time_s);
         }
         for (std::size_t s = 0; s < subjects_.size(); ++s) add(looks[s], subjects_[s], poses);
     }
 
-    void count(const RecordedRay& real, const sim::Return& simulated, std::size_t owner, Tally& t) const {
+    /// True when the ray met the object that it was measured on.
+    bool count(const RecordedRay& real, const sim::Return& simulated, std::size_t owner, Tally& t) const {
         ++t.real;
         const double off_m = static_cast<double>(simulated.range_m) - real.range_m;
         const bool returned = simulated.status == sim::RayStatus::hit;
         if (simulated.instance == owner + 1) {
             ++t.met;
             t.errors_m.push_back(std::fabs(off_m));
-        } else if (!subjects_[owner].shape) {
+            return true;
+        }
+        if (!subjects_[owner].shape) {
             ++t.unknown;
         } else if (!returned || off_m > kSamePlace_m) {
             ++t.missed;
@@ -229,6 +247,7 @@ class Judge {
         } else {
             ++t.city_in_place;
         }
+        return false;
     }
 
     void add(Look& look, const Subject& subject, Poses poses) {
@@ -240,15 +259,20 @@ class Judge {
         if (speed < kMoving_m_s || middle_m < kNearest_m || middle_m > kFarthest_m) return;
         look.tally.objects = 1;
         const auto variant = static_cast<std::size_t>(poses);
+        const auto pause = std::adjacent_find(look.times_s.begin(), look.times_s.end(),
+                                              [](double a, double b) { return b - a > kSeamPause_s; });
+        const bool cut = pause != look.times_s.end();
+        for (std::size_t k = 0; cut && k < look.met_times_s.size(); ++k)
+            if (look.met_times_s[k] > *pause) look.tally.late_errors_m.push_back(look.tally.errors_m[k]);
         all[variant].add(look.tally);
+        of_speed(by_speed[variant], speed).add(look.tally);
         if (poses == Poses::aligned) by_class[subject.truth.class_name].add(look.tally);
-        bool cut = false;
-        for (std::size_t k = 1; k < look.times_s.size(); ++k)
-            cut = cut || look.times_s[k] - look.times_s[k - 1] > kSeamPause_s;
-        if (cut) seam[variant].add(look.tally);
-        if (cut && speed >= kFast_m_s) fast_seam[variant].add(look.tally);
         fastest_m_s = std::max(fastest_m_s, speed);
-        if (cut) fastest_seam_m_s = std::max(fastest_seam_m_s, speed);
+        if (!cut) return;
+        seam[variant].add(look.tally);
+        of_speed(seam_by_speed[variant], speed).add(look.tally);
+        if (speed >= kFast_m_s) fast_seam[variant].add(look.tally);
+        fastest_seam_m_s = std::max(fastest_seam_m_s, speed);
     }
 
     const ClassMap& classes_;
@@ -299,14 +323,39 @@ void print(bench::Report& report, const std::string& what, Tally& t) {
     report.detail({what + ": lost, passed by", share(t.missed, t.real), "%"});
     if (t.met == 0) return;
     report.detail({what + ": precision", share(t.met, t.simulated), "%"});
-    report.detail({what + ": range error, median", 100 * t.quantile(0.5), "cm"});
-    report.detail({what + ": range error, 90 %", 100 * t.quantile(0.9), "cm"});
+    report.detail({what + ": range error, median", 100 * quantile(t.errors_m, 0.5), "cm"});
+    report.detail({what + ": range error, 90 %", 100 * quantile(t.errors_m, 0.9), "cm"});
+    if (t.late_errors_m.empty()) return;
+    report.detail(
+        {what + ": range error after the seam, median", 100 * quantile(t.late_errors_m, 0.5), "cm"});
+}
+
+/// Recall and error at the ray's own time and frozen, a row for each class of speed that there is.
+void print_by_speed(bench::Report& report, const std::string& what, std::array<BySpeed, 3>& tallies,
+                    std::vector<double> Tally::*errors) {
+    constexpr std::array<std::pair<Poses, const char*>, 2> kWays{
+        {{Poses::aligned, ", own time"}, {Poses::frozen, ", frozen"}}};
+    for (std::size_t k = 0; k < kSpeeds_m_s.size(); ++k)
+        for (const auto& [poses, way] : kWays) {
+            Tally& t = tallies[static_cast<std::size_t>(poses)][k];
+            if ((t.*errors).empty()) continue;
+            report.detail({what + ", from " + bench::three_digits(kSpeeds_m_s[k]) + " m/s" + way,
+                           100 * quantile(t.*errors, 0.5), "cm", std::nullopt, true,
+                           "of " + std::to_string(t.objects) + " looks, " +
+                               bench::three_digits(100 * bench::ratio(static_cast<double>(t.met),
+                                                                      static_cast<double>(t.real))) +
+                               " % of the returns met"});
+        }
 }
 
 void run(Arguments a, bench::Report& report) {
     const bench::ScratchDirectory scratch;
     const CancelToken cancel;
     Progress progress;
+    if (a.folder.empty()) {
+        a.folder = scratch.path() / "drive";
+        bench::write_drive(bench::vans_at_the_seam(), a.folder);
+    }
     if (a.tracks.empty()) a.tracks = a.folder + "/tracks.csv";
     const std::vector<Track> tracks = read_tracks(a.tracks, {}, cancel).tracks;
     objects::ScanInputs scans;
@@ -368,6 +417,9 @@ void run(Arguments a, bench::Report& report) {
         print(report, "cut by the seam", judge.seam[v]);
         print(report, "cut by the seam, above 8 m/s", judge.fast_seam[v]);
     }
+    report.text("median error by speed: of all returns, and of those after the seam");
+    print_by_speed(report, "moving objects", judge.by_speed, &Tally::errors_m);
+    print_by_speed(report, "after the seam", judge.seam_by_speed, &Tally::late_errors_m);
     report.detail({"fastest object", judge.fastest_m_s, "m/s"});
     report.detail({"fastest object that is cut by the seam", judge.fastest_seam_m_s, "m/s"});
     report.text(std::string("by class, ") + kPoseNames[0]);
@@ -381,11 +433,11 @@ int main(int argc, char** argv) {
     return bench::run_bench(
         {"bench_resim",
          "A drive with tracked boxes, simulated again: city and objects from its even scans, judged on the "
-         "odd "
-         "ones, where each real return is a ray. Returns on moving objects of at least 50 returns, 5 to 60 m "
-         "away.",
+         "odd ones, where each real return is a ray. Returns on moving objects of at least 50 returns, 5 to "
+         "60 m away. Without a drive one is made whose truth is known: vans of 9 to 25 m/s where the turn of "
+         "the sensor begins and ends.",
          [&](bench::Flags& flags) {
-             flags.required("FOLDER", a.folder, "a drive with times of points and a box for each scan");
+             flags.text("FOLDER", a.folder, "a drive with times of points and a box for each scan");
              flags.text("--tracks", a.tracks, "its boxes (default: FOLDER/tracks.csv)");
              flags.text("--classes", a.classes, "class map of its labels");
              flags.text("--city", a.city, "a city that was made from its even scans (default: build it)");

@@ -9,6 +9,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <filesystem>
 #include <malloc.h>
 #include <memory>
 
@@ -52,13 +54,16 @@ std::shared_ptr<const TrackedBoxes> BuildFlags::tracked_boxes(const std::vector<
     return tracked;
 }
 
-std::vector<tiling::BuildInput> BuildFlags::inputs(const Context& context) const {
+/// The inputs of one drive; all share a trajectory.
+std::vector<tiling::BuildInput> BuildFlags::inputs_of(const std::vector<std::string>& words,
+                                                      const std::string& trajectory_file,
+                                                      const Context& context) const {
     std::vector<tiling::BuildInput> inputs;
-    if (inputs_.empty()) return inputs;
+    if (words.empty()) return inputs;
     const TrajectoryOptions trajectory = trajectory_reading_.options();
-    const ReadOptions options = reading_.read_options(trajectory_, trajectory);
+    const ReadOptions options = reading_.read_options(trajectory_file, trajectory);
     const std::vector<InputSource> sources = expand_inputs(
-        inputs_, reading_.labels(), reading_.drive_options(!trajectory_.empty()), context.cancel());
+        words, reading_.labels(), reading_.drive_options(!trajectory_file.empty()), context.cancel());
     if (const auto missing = missing_labels(sources)) context.warn(*missing);
     for (const auto& drive : drives_of(sources))
         for (const std::string& text : drive->assumptions)
@@ -67,9 +72,22 @@ std::vector<tiling::BuildInput> BuildFlags::inputs(const Context& context) const
     if (!tracks_.empty()) tracked = tracked_boxes(sources, options, context);
     for (const InputSource& source : sources) {
         const std::string reading = io::reading_of(source, options, trajectory);
-        inputs.push_back({source.path, trajectory_, tracked ? io::with_tracks(reading, *tracked) : reading});
+        inputs.push_back(
+            {source.path, trajectory_file, tracked ? io::with_tracks(reading, *tracked) : reading});
     }
     return inputs;
+}
+
+std::vector<tiling::BuildInput> BuildFlags::inputs(const Context& context) const {
+    std::vector<tiling::BuildInput> all = inputs_of(inputs_, trajectory_, context);
+    for (const auto& words : drives_) {
+        if (words[0] != "-" && !std::filesystem::is_regular_file(words[0]))
+            throw UsageError("--drive " + words[0] + ": there is no such trajectory");
+        for (tiling::BuildInput& input :
+             inputs_of({words.begin() + 1, words.end()}, words[0] == "-" ? "" : words[0], context))
+            all.push_back(std::move(input));
+    }
+    return all;
 }
 
 splat::Recipe BuildFlags::recipe() const { return splat::recipe_for(city_, changes()); }
@@ -88,8 +106,24 @@ tiling::BuildOptions BuildFlags::options(const splat::Recipe& recipe, const Cont
     options.refuse_small_memory = true;
     options.threads = context.threads();
     options.gate = thickness_.gate();
+    if (has_note()) options.note = note_;
+    if (exactly_) options.exactly_but = most_gone_percent_ / 100;
     return options;
 }
+
+namespace {
+
+/// For CLI11: nothing when it can stand in a table, else what is wrong.
+std::string is_note(const std::string& text) {
+    constexpr std::size_t kLongest = 1000;
+    if (text.empty() || text.size() > kLongest)
+        return "a note has 1 to " + std::to_string(kLongest) + " bytes, this one has " +
+               std::to_string(text.size());
+    const bool one_line = std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20; });
+    return one_line ? std::string() : "a note is one line without control characters";
+}
+
+}  // namespace
 
 void BuildFlags::add_to(CLI::App& verb) {
     verb.add_option("city", city_, "directory of the city")->required();
@@ -100,6 +134,11 @@ void BuildFlags::add_to(CLI::App& verb) {
     verb.add_option("--trajectory", trajectory_, "where the sensor was, by GPS time, for these inputs")
         ->check(CLI::ExistingFile)
         ->type_name("FILE");
+    verb.add_option(
+            "--drive", drives_,
+            "the clouds of another drive with its trajectory (- for none); may be given several times")
+        ->expected(2, 1 << 20)
+        ->type_name("TRAJECTORY INPUT...");
     verb.add_option("--tracks", tracks_,
                     "boxes of objects over time (docs/scenarios.md): points of these inputs that are in the "
                     "box of something that moves, where it was at their time, are left out")
@@ -132,6 +171,18 @@ void BuildFlags::add_to(CLI::App& verb) {
     verb.add_flag("--measure-drift", measure_drift_,
                   "measure the means of the present inputs, for status; changes nothing else");
     verb.add_option("--remove", remove_, "forget this input")->type_name("INPUT")->allow_extra_args(false);
+    auto* exactly =
+        verb.add_flag("--exactly", exactly_, "the inputs given are all: the city forgets others that it has");
+    verb.add_option("--most-gone", most_gone_percent_,
+                    "with --exactly: change nothing (exit code 78) when more of the known inputs would be "
+                    "forgotten; those that only have another name do not count")
+        ->needs(exactly)
+        ->check(in_range({0, 100, "%"}))
+        ->capture_default_str()
+        ->type_name("PERCENT");
+    verb.add_option("--note", note_, "a line about the new generation, for status --history")
+        ->check(is_note)
+        ->type_name("TEXT");
     thickness_.add_to(verb);
     reading_.add_to(verb);
     trajectory_reading_.add_to(verb);

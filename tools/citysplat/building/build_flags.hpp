@@ -26,6 +26,7 @@ class BuildFlags {
     void add_to(CLI::App& verb);
 
     const std::string& city() const { return city_; }
+    bool has_note() const { return !note_.empty(); }
     const ThicknessGate& thickness() const { return thickness_; }
     splat::Recipe recipe() const;
     /// Reads the inputs' folders, labels and tracks; says what was understood.
@@ -34,18 +35,23 @@ class BuildFlags {
   private:
     splat::RecipeChanges changes() const;
     std::vector<tiling::BuildInput> inputs(const Context& context) const;
+    std::vector<tiling::BuildInput> inputs_of(const std::vector<std::string>& words,
+                                              const std::string& trajectory_file,
+                                              const Context& context) const;
     std::shared_ptr<const TrackedBoxes> tracked_boxes(const std::vector<InputSource>& sources,
                                                       const ReadOptions& reading,
                                                       const Context& context) const;
 
-    std::string city_, trajectory_, tracks_, method_, classes_, params_;
+    std::string city_, trajectory_, tracks_, method_, classes_, params_, note_;
     InputFlags reading_;
     TrajectoryFlags trajectory_reading_;
     ThicknessGate thickness_;
     std::vector<std::string> inputs_, remove_;
+    std::vector<std::vector<std::string>> drives_;
     std::int64_t tile_size_m_ = 0;
-    bool resample_ = false, no_resample_ = false, carve_ = false, no_carve_ = false, recalibrate_ = false,
-         measure_drift_ = false;
+    double most_gone_percent_ = 5;
+    bool exactly_ = false, resample_ = false, no_resample_ = false, carve_ = false, no_carve_ = false,
+         recalibrate_ = false, measure_drift_ = false;
 };
 
 /// For verbs that make tiles.

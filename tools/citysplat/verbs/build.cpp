@@ -2,12 +2,15 @@
 #include "citysplat/building/work_report.hpp"
 #include "citysplat/context.hpp"
 #include "citysplat/file_report.hpp"
+#include "citysplat/generations/gate_flags.hpp"
 #include "citysplat/thickness_report.hpp"
 #include "citysplat/verbs.hpp"
+#include "citysplat/viewing/kept_levels.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "splat/splat_processor.hpp"
 #include "tiling/build/builder.hpp"
+#include "tiling/store/city_reader.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -15,6 +18,7 @@
 #include <array>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -26,8 +30,10 @@ using nlohmann::json;
 
 struct BuildWish {
     BuildFlags flags;
+    GateFlags gates;
     std::string shard;
-    bool dry_run = false, explain = false, keep_going = false;
+    bool dry_run = false, explain = false, keep_going = false, lod = false;
+    LevelFlags levels;
 };
 
 json to_json(const tiling::BuildReport& r, bool explain) {
@@ -80,6 +86,8 @@ json to_json(const tiling::BuildReport& r, bool explain) {
     for (const auto& failure : r.failures)
         failed.push_back({{"tile", failure.tile.text()}, {"message", failure.message}});
     object["tiles_failed"] = failed;
+    object["gates"] = gates_json(r.gates);
+    object["inputs_forgotten"] = r.inputs_forgotten;
     if (explain) {
         json reasons = json::array();
         for (const auto& e : r.explanations)
@@ -168,7 +176,23 @@ void run_shard(Context& context, const BuildWish& wish, const splat::Recipe& rec
     do_work(context, wish.flags.city(), work);
 }
 
+/// The levels of detail of the latest generation, for `view`.
+json keep_levels(Context& context, const BuildWish& wish) {
+    std::optional<splat::LevelStore> store = wish.levels.store();
+    if (!store) throw UsageError("--lod needs a directory for levels: --levels DIR");
+    const tiling::CityReader city(wish.flags.city());
+    view::CityFacts facts;
+    facts.digest = city.generation().digest.hex();
+    const MadeLevels made = make_levels({city, facts}, {.store = &*store}, context);
+    return {{"levels_key", made.key},
+            {"columns_read", made.columns_read},
+            {"missing", made.missing},
+            {"kept_bytes", made.kept_bytes}};
+}
+
 void run(Context& context, const BuildWish& wish) {
+    if (wish.lod && (wish.dry_run || !wish.shard.empty()))
+        throw UsageError("--lod makes levels of what is published; view --make-levels makes them afterwards");
     keep_memory_between_tiles(context.memory_bytes());
     const BuildFlags& flags = wish.flags;
     const splat::Recipe recipe = flags.recipe();
@@ -176,6 +200,7 @@ void run(Context& context, const BuildWish& wish) {
     if (!wish.shard.empty()) return run_shard(context, wish, recipe, options);
     options.dry_run = wish.dry_run;
     options.keep_going = wish.keep_going;
+    options.gates = wish.gates.gates(context.cancel());
 
     splat::SplatProcessor processor(recipe.params, recipe.classes);
     auto report = tiling::build_city(flags.city(), processor, options, context.cancel(), context.progress());
@@ -185,6 +210,8 @@ void run(Context& context, const BuildWish& wish) {
         if (const auto thick = thickness_warning(*thickness)) report.warnings.push_back(*thick);
     if (const auto open = flags.thickness().why_open(report.findings); open && !wish.dry_run)
         report.warnings.push_back(*open);
+    if (flags.has_note() && !report.published && !report.held_back && !wish.dry_run)
+        report.warnings.push_back("nothing has changed: there is no new generation that could have the note");
     for (const std::string& line : report.warnings) context.warn(line);
     if (report.inputs_read > 0 && report.crs.empty() && !wish.dry_run)
         context.say(
@@ -198,7 +225,10 @@ void run(Context& context, const BuildWish& wish) {
     result["tile_cpu_seconds"] = stages_json(processor.times());
     if (thickness) result["thickness"] = *thickness;
     if (thickness && measured) context.say("between passes: " + thickness_text(*thickness));
+    for (const auto& gate : report.gates) context.say(gate.text);
     if (report.held_back) result["held_back"] = *report.held_back;
+    if (wish.lod && report.failures.empty() && !report.held_back)
+        result["levels"] = keep_levels(context, wish);
     context.result(result, to_text(report, wish.dry_run));
     if (!report.failures.empty()) {
         for (const auto& failure : report.failures)
@@ -209,7 +239,7 @@ void run(Context& context, const BuildWish& wish) {
     if (report.held_back)
         throw HeldBackError(*report.held_back +
                             "; nothing was published, all that was built is kept: the same command without "
-                            "--most-thick accepts it");
+                            "the gate accepts it");
 }
 
 }  // namespace
@@ -219,9 +249,13 @@ void add_build(CLI::App& app, Context& context) {
     CLI::App& verb = *app.add_subcommand("build", "create a city from point clouds, or bring it up to date");
     verb.fallthrough();
     wish->flags.add_to(verb);
+    wish->gates.add_to(verb);
     verb.add_flag("--dry-run", wish->dry_run, "say what would be done and what it needs");
     verb.add_flag("--explain", wish->explain, "say for each built tile why");
     verb.add_flag("--keep-going", wish->keep_going, "finish the other tiles when one fails");
+    verb.add_flag("--lod", wish->lod,
+                  "also make the levels of detail that view shows, so that its first picture reads no splat");
+    wish->levels.add_to(verb);
     verb.add_option(
             "--shard", wish->shard,
             "one of N processes that share the work (K/N, or auto for the index of an array of jobs): "

@@ -1,5 +1,6 @@
 #include "citysplat/cast_flags.hpp"
 #include "citysplat/context.hpp"
+#include "citysplat/generations/generation_flag.hpp"
 #include "citysplat/input_flags.hpp"
 #include "citysplat/number_flags.hpp"
 #include "citysplat/verbs.hpp"
@@ -33,6 +34,7 @@ struct CalibrateFlags {
     std::uint64_t most_scans = 100;
     InputFlags reading;
     TrajectoryFlags trajectory_reading;
+    GenerationFlag generation;
     sim::CastOptions cast;
 };
 
@@ -43,7 +45,7 @@ sim::CalibratedSensor from_table(const sim::Sensor& sensor, const std::string& p
 }
 
 sim::CalibratedSensor from_scans(Context& context, CalibrateFlags& f, const sim::Sensor& sensor) {
-    const tiling::CityReader city(f.city);
+    const tiling::CityReader city(f.city, f.generation.number(f.city));
     Trajectory trajectory;
     if (!f.trajectory.empty()) trajectory = read_trajectory(f.trajectory, f.trajectory_reading.options());
     sim::RecordedDrive drive(expand_inputs(f.scans, f.reading.labels(),
@@ -51,6 +53,7 @@ sim::CalibratedSensor from_scans(Context& context, CalibrateFlags& f, const sim:
                              f.reading.read_options(f.trajectory, f.trajectory_reading.options()),
                              std::move(trajectory));
     drive.find_beams(context.cancel());
+    drive.use_beams(sim::beams_for(sensor, drive.beams()));
     sim::SensorCalibration calibration(sensor, sim::match_beams(sensor, drive.beams()));
     f.cast.reach_m = static_cast<float>(sensor.max_range_m);
     const auto tracer = trace::make_group_tracer();
@@ -169,6 +172,7 @@ void add_calibrate(CLI::App& app, Context& context) {
     verb.add_option("--resident", f.resident, "memory for tiles")->capture_default_str()->type_name("SIZE");
     f.reading.add_to(verb);
     f.trajectory_reading.add_to(verb);
+    f.generation.add_to(verb);
     verb.footer(
         "Example: citysplat calibrate city --scans 'left-out/*.ply' --trajectory poses.tum \\\n"
         "             --sensor hdl-64e --out my-hdl-64e.toml\n"

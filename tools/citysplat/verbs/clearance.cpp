@@ -1,15 +1,16 @@
 #include "sim/clearance/clearance.hpp"
 
 #include "citysplat/context.hpp"
+#include "citysplat/generations/generation_flag.hpp"
 #include "citysplat/input_flags.hpp"
+#include "citysplat/moving/clearance_report.hpp"
+#include "citysplat/moving/scene.hpp"
 #include "citysplat/number_flags.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "io/trajectory/trajectory_file.hpp"
-#include "objects/stored/stored_folders.hpp"
 #include "sim/drive/prepared_traffic.hpp"
-#include "tiling/store/city_reader.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -30,6 +31,7 @@ struct ClearanceFlags {
     double lift_m = 0.3, limit_m = 1, step_s = 0.1;
     double from_s = -std::numeric_limits<double>::infinity(), to_s = std::numeric_limits<double>::infinity();
     TrajectoryFlags how;
+    GenerationFlag generation;
 };
 
 sim::ClearanceBody body_of(const ClearanceFlags& f) {
@@ -50,13 +52,14 @@ sim::ClearanceBody body_of(const ClearanceFlags& f) {
 
 void run_clearance(Context& context, const ClearanceFlags& f) {
     const sim::ClearanceBody body = body_of(f);
-    const tiling::CityReader city(f.city);
+    if (!f.vehicle.empty() && f.scenario.empty()) throw UsageError("--vehicle is one of a --scenario");
+    const sim::Scenario scenario = f.scenario.empty() ? sim::Scenario() : sim::Scenario::load(f.scenario);
+    const auto opened = open_scene({f.city, f.generation}, scenario);
+    const TileSource& city = *opened;
     const Trajectory trajectory = read_trajectory(f.trajectory, f.how.options());
     sim::PreparedTraffic traffic;
     std::uint32_t vehicle = sim::kNoVehicle;
-    if (!f.vehicle.empty() && f.scenario.empty()) throw UsageError("--vehicle is one of a --scenario");
     if (!f.scenario.empty()) {
-        const sim::Scenario scenario = sim::Scenario::load(f.scenario);
         const auto& vehicles = scenario.things.vehicles;
         for (std::uint32_t i = 0; i < vehicles.size(); ++i)
             if (vehicles[i].name == f.vehicle) vehicle = i;
@@ -65,13 +68,9 @@ void run_clearance(Context& context, const ClearanceFlags& f) {
         const auto tracer = trace::make_group_tracer();
         trace::ResidentCity resident(city, *tracer, {});
         const sim::SensorWay way{trajectory, f.from_s, f.to_s, f.limit_m};
-        const ClassMap classes = scenario.classes.empty() ? city.classes() : ClassMap::load(scenario.classes);
-        const objects::StoredFolders folders;
-        traffic = sim::prepare_traffic(scenario.things, sim::span_of(std::span(&way, 1)), {classes, &folders},
-                                       resident, context.cancel());
+        traffic = traffic_of(scenario, {&way, 1}, resident, context);
         if (!traffic.frames.empty())
             context.warn("[[snapshots]] are points that were seen, not bodies: they are passed over");
-        for (const std::string& note : traffic.notes) context.say(note);
     }
     sim::ClearanceProbe probe(city, &traffic.traffic, {f.limit_m, parse_bytes(f.resident, "--resident")});
     const sim::ClearanceReport r = sim::clearance_along(
@@ -80,28 +79,8 @@ void run_clearance(Context& context, const ClearanceFlags& f) {
         throw UsageError(f.trajectory + ": it has no pose between " +
                          format_number(std::max(f.from_s, trajectory.begin_s())) + " and " +
                          format_number(std::min(f.to_s, trajectory.end_s())) + " s; see --from and --to");
-    nlohmann::json touched = nlohmann::json::array();
-    for (const auto& [from_s, to_s] : r.touched_s) touched.push_back({from_s, to_s});
-    nlohmann::json result{{"poses", r.poses},
-                          {"touching", r.touching},
-                          {"clearance_m", r.nearest.distance_m},
-                          {"limit_m", f.limit_m},
-                          {"touched", touched}};
-    std::string text = format_count(r.poses) + " poses, " + format_count(r.touching) + " touch something";
-    if (r.nearest.found) {
-        const Vec3d p = r.nearest.place;
-        const std::string what =
-            r.nearest.actor ? traffic.traffic.actors()[*r.nearest.actor].name : std::string("city");
-        result["nearest"] = {{"time_s", r.nearest_s},
-                             {"what", what},
-                             {"place_m", {p.x, p.y, p.z}},
-                             {"label", r.nearest.label}};
-        text += "; nearest: " + what + ", " + format_number(r.nearest.distance_m) + " m at " +
-                format_number(r.nearest_s) + " s";
-    } else {
-        text += "; nothing within " + format_number(f.limit_m) + " m";
-    }
-    context.result(result, text + "\n");
+    context.result(clearance_json(r, f.limit_m, traffic.traffic),
+                   clearance_text(r, f.limit_m, traffic.traffic) + "\n");
 }
 
 }  // namespace
@@ -112,7 +91,8 @@ void add_clearance(CLI::App& app, Context& context) {
     CLI::App& verb =
         *app.add_subcommand("clearance", "how near a body comes to a city and to what moves in it");
     verb.fallthrough();
-    verb.add_option("city", f.city, "directory of the city")->required();
+    verb.add_option("city", f.city,
+                    "directory of the city; none: the scenario's own things are all there is");
     verb.add_option("--trajectory", f.trajectory, "poses of the body: TUM, KITTI, CSV or SBET")->required();
     verb.add_option("--box", f.box_m, "the body is a box: length,width,height in metres")
         ->delimiter(',')
@@ -151,6 +131,7 @@ void add_clearance(CLI::App& app, Context& context) {
         ->capture_default_str()
         ->type_name("SIZE");
     f.how.add_to(verb);
+    f.generation.add_to(verb);
     verb.footer(
         "Example: citysplat clearance city --trajectory drive.tum --box 4.5,1.8,1.5 --place 0,0,-1.9\n"
         "A disc touches a box when they have a point in common; distances are at most 0.1 mm too large.");

@@ -2,11 +2,13 @@
 
 #include "citysplat/cast_flags.hpp"
 #include "citysplat/context.hpp"
+#include "citysplat/generations/generation_flag.hpp"
 #include "citysplat/input_flags.hpp"
 #include "citysplat/number_flags.hpp"
 #include "citysplat/ray_report.hpp"
 #include "citysplat/truth_metrics.hpp"
 #include "citysplat/verbs.hpp"
+#include "compare/distance_file.hpp"
 #include "compare/range_image.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
@@ -14,6 +16,7 @@
 #include "io/input/input_list.hpp"
 #include "objects/stored/stored_folders.hpp"
 #include "sim/recorded/learned_rays.hpp"
+#include "sim/recorded/lesson.hpp"
 #include "sim/recorded/ray_caster.hpp"
 #include "sim/recorded/recorded_drive.hpp"
 #include "sim/traffic/played_frames.hpp"
@@ -40,7 +43,7 @@ namespace {
 
 struct CompareFlags {
     std::vector<std::string> simulated, reference;
-    std::string truth, city, classes, resident = "2G";
+    std::string truth, city, classes, distances, resident = "2G";
     std::uint64_t coverage_rays = 1000000;
 
     std::vector<std::string> rays;
@@ -49,8 +52,10 @@ struct CompareFlags {
     TrajectoryFlags trajectory_reading;
     sim::CastOptions cast;
     bool no_empty = false;
+    GenerationFlag generation;
     std::string sensor, model, picture, snapshots;
     bool model_beside = false;
+    std::optional<double> most_lost_percent;
     std::size_t picture_scan = 0;             ///< counted from 1; 0: the middle one
     std::vector<const CLI::Option*> of_rays;  ///< what has a meaning with --rays alone
 };
@@ -155,17 +160,23 @@ bool is_city(const std::vector<std::string>& arguments) {
 }
 
 /// Point files, or the points a city was made from.
-std::vector<compare::OpenCloud> reference_clouds(const std::vector<std::string>& arguments) {
-    if (is_city(arguments)) return {[city = arguments[0]] { return tiling::open_city_cloud(city); }};
-    return openers_of(expand_inputs(arguments));
+std::vector<compare::OpenCloud> reference_clouds(const CompareFlags& f) {
+    if (is_city(f.reference))
+        return {[city = f.reference[0], generation = f.generation.number(f.reference[0])] {
+            return tiling::open_city_cloud(city, generation);
+        }};
+    return openers_of(expand_inputs(f.reference));
 }
 
 /// What the labels are called: as told, as in the city that is part of the comparison, as in the synthetic
 /// city when its truth is; else they are numbers.
 ClassMap class_names(const CompareFlags& f) {
     if (!f.classes.empty()) return ClassMap::load(f.classes);
-    if (!f.city.empty()) return tiling::CityReader(f.city).classes();
-    if (is_city(f.reference)) return tiling::CityReader(f.reference[0]).classes();
+    const auto classes_of = [&f](const std::string& city) {
+        return tiling::CityReader(city, f.generation.number(city)).classes();
+    };
+    if (!f.city.empty()) return classes_of(f.city);
+    if (is_city(f.reference)) return classes_of(f.reference[0]);
     return f.truth.empty() ? ClassMap() : ClassMap::load("synthetic");
 }
 
@@ -249,6 +260,7 @@ sim::RecordedDrive drive_of(Context& context, const CompareFlags& f) {
         throw UsageError("--picture-scan " + std::to_string(f.picture_scan) + ": there are only " +
                          std::to_string(drive.sources().size()) + " scans");
     if (!f.no_empty) drive.find_beams(context.cancel());
+    if (!f.sensor.empty()) drive.use_beams(sim::beams_for(sim::Sensor::load(f.sensor), drive.beams()));
     if (!f.picture.empty() && drive.beams().size() == 0)
         throw InputError("--picture " + f.picture +
                          ": the beams of the sensor are not known, so there is no range image");
@@ -283,12 +295,15 @@ double add_frames(sim::ReadyFrames& frames, const RecordedScan& scan, sim::ScanP
 /// Real scans ray by ray.
 void run_rays(Context& context, const CompareFlags& f) {
     if (f.city.empty()) throw UsageError("compare --rays needs --city");
+    if (!f.distances.empty()) throw UsageError("--distances are those of simulated clouds from --reference");
     if (!f.simulated.empty() || !f.reference.empty() || !f.truth.empty())
         throw UsageError(
             "compare --rays casts real rays at --city; leave out simulated clouds, --reference and --truth");
     if (f.sensor.empty() != f.model.empty()) throw UsageError("--sensor and --model belong together");
-    if (f.model_beside && f.model.empty()) throw UsageError("--model-beside needs --sensor and --model");
-    const tiling::CityReader city(f.city);
+    for (const auto& [given, flag] :
+         {std::pair{f.model_beside, "--model-beside"}, {f.most_lost_percent.has_value(), "--most-lost"}})
+        if (given && f.model.empty()) throw UsageError(std::string(flag) + " needs --sensor and --model");
+    const tiling::CityReader city(f.city, f.generation.number(f.city));
     const ClassMap classes = class_names(f);
     const Stopwatch watch;
     const sim::RecordedDrive drive = drive_of(context, f);
@@ -300,9 +315,11 @@ void run_rays(Context& context, const CompareFlags& f) {
     if (!f.model.empty()) {
         sim::Sensor sensor = sim::Sensor::load(f.sensor);
         sensor.model = f.model;
+        if (!f.model_beside) sensor.most_lost_percent = f.most_lost_percent;
         learned.emplace(sensor, drive.beams());
         sensor.likely_drops = true;
-        if (f.model_beside && sim::learn::SensorModel::load(f.model).likely_above)
+        sensor.most_lost_percent = f.most_lost_percent;
+        if (f.model_beside && (f.most_lost_percent || sim::learn::SensorModel::load(f.model).likely_above))
             likely.emplace(sensor, drive.beams());
     }
     compare::RayComparison comparison, with_model, with_likely;  // all but the first with --model-beside
@@ -354,7 +371,11 @@ void run_rays(Context& context, const CompareFlags& f) {
     }
     if (likely) {
         result["with_likely_drops"] = model_report_json(with_likely.all());
-        text += model_report_text(with_likely.all(), "the drops that it finds most likely");
+        if (f.most_lost_percent) result["with_likely_drops"]["most_lost_percent"] = *f.most_lost_percent;
+        text += model_report_text(with_likely.all(), f.most_lost_percent
+                                                         ? "the likeliest drops up to --most-lost " +
+                                                               format_number(*f.most_lost_percent) + " %"
+                                                         : "the drops that it finds most likely");
     }
     context.result(result, text);
 }
@@ -366,18 +387,26 @@ void run(Context& context, const CompareFlags& f) {
     if (f.simulated.empty() && f.city.empty())
         throw UsageError("compare needs simulated clouds, or --city with --truth");
     if (f.reference.empty() && f.truth.empty()) throw UsageError("compare needs --reference or --truth");
+    if (!f.distances.empty() && (f.simulated.empty() || f.reference.empty()))
+        throw UsageError("--distances are those of simulated clouds from --reference");
     std::optional<tiling::CityReader> city;
-    if (!f.city.empty()) city.emplace(f.city);
+    if (!f.city.empty()) city.emplace(f.city, f.generation.number(f.city));
     const ClassMap classes = class_names(f);
     Report report(classes);
     std::optional<synth::Truth> truth;  // before the long work: what is missing is said at once
     if (!f.truth.empty()) truth.emplace(synth::Truth::load(f.truth));
     const auto simulated = f.simulated.empty() ? std::vector<InputSource>{} : expand_inputs(f.simulated);
     const Stopwatch watch;
-    if (!simulated.empty() && !f.reference.empty())
-        report.distances("c2c",
-                         compare::cloud_to_cloud(openers_of(simulated), reference_clouds(f.reference),
-                                                 scratch_root(), context.cancel(), context.progress()));
+    std::optional<compare::DistanceFile> file;
+    if (!f.distances.empty()) file.emplace(f.distances);
+    if (!simulated.empty() && !f.reference.empty()) {
+        const auto ours = openers_of(simulated), theirs = reference_clouds(f);
+        compare::TakeDistances take;
+        if (file) take = [&](std::span<const compare::PointDistance> points) { file->write(points); };
+        report.distances("c2c", compare::cloud_to_cloud({ours, theirs}, scratch_root(), context.cancel(),
+                                                        context.progress(), take));
+        if (file) file->commit();
+    }
     if (truth) {
         if (!simulated.empty()) {
             const auto distances = distance_to_truth(simulated, *truth, context.cancel(), context.progress());
@@ -422,6 +451,11 @@ void add_ray_flags(CLI::App& verb, CompareFlags& f) {
         ->type_name("FILE");
     verb.add_flag("--model-beside", f.model_beside,
                   "the table is of the city alone, and what the model makes of it is said beside it");
+    verb.add_option("--most-lost", f.most_lost_percent,
+                    "with --model: the likeliest drops are taken, as for simulate; with --model-beside they "
+                    "are said beside the drawn ones")
+        ->check(in_range(sim::Sensor::kMostLost_percent))
+        ->type_name("PERCENT");
     verb.add_option("--picture", f.picture, "write range images of one scan: real, simulated, difference")
         ->type_name("FILE");
     verb.add_option("--picture-scan", f.picture_scan, "which scan, counted from 1 (default: the middle one)")
@@ -446,6 +480,10 @@ void add_compare(CLI::App& app, Context& context) {
                     "simulated clouds: files, folders of `simulate`, patterns, @lists");
     verb.add_option("--reference", f.reference,
                     "the original clouds, in the same ways, or the city itself: the points it was made from");
+    verb.add_option("--distances", f.distances,
+                    "with --reference: write every simulated point and its distance, as PLY; view "
+                    "--distances shows them")
+        ->type_name("FILE");
     verb.add_option("--truth", f.truth,
                     "a synthetic drive or its truth.json: distance to true surfaces, ghosts");
     verb.add_option("--city", f.city,
@@ -458,6 +496,7 @@ void add_compare(CLI::App& app, Context& context) {
                     "class map with the names (default: the city's own, or synthetic with --truth)")
         ->capture_default_str();
     verb.add_option("--resident", f.resident, "memory for tiles")->capture_default_str()->type_name("SIZE");
+    f.generation.add_to(verb);
     add_ray_flags(verb, f);
     verb.footer(
         "Example: citysplat compare scans --reference 'drive/*.las' --truth drive --city city\n"

@@ -1,4 +1,5 @@
 #include "citysplat/context.hpp"
+#include "citysplat/generations/generation_flag.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/output_file.hpp"
@@ -24,6 +25,7 @@ namespace {
 struct ExportFlags {
     std::string city, format = "ply", out;
     bool removed = false;
+    GenerationFlag generation;
 };
 
 /// Through a LAS file, which does not stay.
@@ -41,7 +43,7 @@ std::uint64_t write_laz(const std::filesystem::path& path, const Write& write) {
 /// The points that carving left out, as a cloud.
 std::uint64_t write_removed(Context& context, const ExportFlags& f, const std::string& format,
                             const std::filesystem::path& path) {
-    const auto cloud = tiling::open_removed_cloud(f.city);
+    const auto cloud = tiling::open_removed_cloud(f.city, f.generation.number(f.city));
     OutputFile out(path);
     const SinkOptions options{.crs = cloud->info().crs, .wide_labels = true};
     const auto sink =
@@ -61,7 +63,7 @@ std::uint64_t write_removed(Context& context, const ExportFlags& f, const std::s
 
 void run_removed(Context& context, const ExportFlags& f) {
     const Stopwatch watch;
-    const auto recipe = splat::remembered_recipe(f.city);
+    const auto recipe = splat::remembered_recipe(f.city, f.generation.number(f.city));
     if (recipe && !recipe->carve)
         throw UsageError(f.city + " was built without carving: nothing was left out; build --carve does it");
     if (f.format == "2dgs") throw UsageError("--removed are points: --format ply, las or laz");
@@ -80,7 +82,7 @@ void run(Context& context, const ExportFlags& f) {
     const Stopwatch watch;
     const bool laz = f.format == "laz";
     if (laz) io::require_laz_writing();
-    const tiling::CityReader city(f.city);
+    const tiling::CityReader city(f.city, f.generation.number(f.city));
     const auto write = [&](const std::string& format, const std::filesystem::path& path) {
         return io::export_splats(city, io::export_format_from(format), path, context.cancel(),
                                  context.progress());
@@ -106,6 +108,7 @@ void add_export(CLI::App& app, Context& context) {
     verb.add_option("--out", f.out, "file to write")->required();
     verb.add_flag("--removed", f.removed,
                   "the points that were left out because rays saw through them, instead of splats");
+    f.generation.add_to(verb);
     verb.footer("Example: citysplat export city --format 2dgs --out city.ply");
     verb.callback([flags, &context] { run(context, *flags); });
 }

@@ -1,5 +1,6 @@
 #include "citysplat/cast_flags.hpp"
 #include "citysplat/context.hpp"
+#include "citysplat/generations/generation_flag.hpp"
 #include "citysplat/input_flags.hpp"
 #include "citysplat/number_flags.hpp"
 #include "citysplat/verbs.hpp"
@@ -34,6 +35,7 @@ struct LearnFlags {
     std::uint64_t most_rays = 4'000'000;
     InputFlags reading;
     TrajectoryFlags trajectory_reading;
+    GenerationFlag generation;
     sim::CastOptions cast;
     sim::learn::LearnOptions learning;
 };
@@ -90,7 +92,7 @@ void run(Context& context, LearnFlags& f) {
     // Before the long work: what is wrong with it is said at once.
     std::optional<sim::Sensor> named;
     if (!f.sensor.empty()) named = sim::Sensor::load(f.sensor);
-    const tiling::CityReader city(f.city);
+    const tiling::CityReader city(f.city, f.generation.number(f.city));
     Trajectory trajectory;
     if (!f.trajectory.empty()) trajectory = read_trajectory(f.trajectory, f.trajectory_reading.options());
     sim::RecordedDrive drive(expand_inputs(f.scans, f.reading.labels(),
@@ -100,6 +102,7 @@ void run(Context& context, LearnFlags& f) {
     OutputFile file(f.out);
     const Stopwatch watch;
     drive.find_beams(context.cancel());
+    if (named) drive.use_beams(sim::beams_for(*named, drive.beams()));
     const std::filesystem::path sensor_file = sensor_file_beside(f.out);
     const std::string seen = named ? std::string() : sim::seen_sensor_text(drive, context.cancel());
     const sim::Sensor sensor = named ? *named : sim::Sensor::parse(seen, sensor_file.string());
@@ -176,6 +179,7 @@ void add_learn_sensor(CLI::App& app, Context& context) {
     verb.add_option("--resident", f.resident, "memory for tiles")->capture_default_str()->type_name("SIZE");
     f.reading.add_to(verb);
     f.trajectory_reading.add_to(verb);
+    f.generation.add_to(verb);
     verb.footer(
         "Example: citysplat learn-sensor city --scans 'left-out/*.ply' --trajectory poses.tum \\\n"
         "             --sensor hdl-64e --out model.toml\n"

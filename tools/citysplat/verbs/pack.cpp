@@ -1,6 +1,7 @@
 #include "tiling/care/pack.hpp"
 
 #include "citysplat/context.hpp"
+#include "citysplat/generations/generation_flag.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/file.hpp"
@@ -18,6 +19,7 @@ namespace {
 struct PackFlags {
     std::string city, file;
     bool overwrite = false;
+    GenerationFlag generation;
 };
 
 void show(Context& context, const tiling::PackReport& report) {
@@ -30,15 +32,17 @@ void show(Context& context, const tiling::PackReport& report) {
 
 void add_pack(CLI::App& app, Context& context) {
     auto flags = std::make_shared<PackFlags>();
-    CLI::App& verb = *app.add_subcommand("pack", "write the latest generation of a city into one file");
+    CLI::App& verb = *app.add_subcommand("pack", "write a generation of a city into one file");
     verb.fallthrough();
     verb.add_option("city", flags->city, "directory of the city")->required();
     verb.add_option("file", flags->file, "file to write")->required();
     verb.add_flag("--overwrite", flags->overwrite, "replace the file if it is a packed city");
-    verb.footer("Example: citysplat pack city city.pack");
+    flags->generation.add_to(verb);
+    verb.footer("Example: citysplat pack city city.pack --generation survey-2026");
     verb.callback([flags, &context] {
         show(context, tiling::pack_city(flags->city, flags->file, context.cancel(), context.progress(),
-                                        {.overwrite = flags->overwrite}));
+                                        {.overwrite = flags->overwrite,
+                                         .generation = flags->generation.number(flags->city)}));
     });
 }
 

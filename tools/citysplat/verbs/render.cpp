@@ -1,7 +1,9 @@
 #include "view/render.hpp"
 
 #include "citysplat/context.hpp"
+#include "citysplat/generations/generation_flag.hpp"
 #include "citysplat/input_flags.hpp"
+#include "citysplat/moving/scene.hpp"
 #include "citysplat/number_flags.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
@@ -10,7 +12,8 @@
 #include "core/text.hpp"
 #include "io/input/input_list.hpp"
 #include "io/trajectory/trajectory_file.hpp"
-#include "tiling/store/city_reader.hpp"
+#include "sim/traffic/scan_parts.hpp"
+#include "tiling/store/city_paths.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -18,6 +21,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,11 +34,14 @@ struct RenderFlags {
     std::vector<std::string> inputs;
     std::string out, shade = "class", size = "1280x720", resident = "2G", trajectory, classes = "synthetic";
     std::vector<double> pose, eye, look_at, offset{0, 0, 0, 0, 0, 0};
+    std::string scenario;
     double time_s = 0.5, fov_deg = 75;
+    const CLI::Option* time = nullptr;
     int point_px = 2;
     bool no_edges = false;
     view::RenderOptions options;
     TrajectoryFlags how;
+    GenerationFlag generation;
 };
 
 Vec3d vec(const std::vector<double>& v) { return {v[0], v[1], v[2]}; }
@@ -51,7 +58,7 @@ Pose pose_from(const std::vector<double>& v, const char* flag) {
 }
 
 /// A place on the trajectory: a time, or a share of the way (0 … 1) when outside its times.
-Pose along(const RenderFlags& f) {
+StampedPose along(const RenderFlags& f) {
     const Trajectory trajectory = read_trajectory(f.trajectory, f.how.options());
     double t = f.time_s;
     if (!trajectory.covers(t)) {
@@ -63,21 +70,26 @@ Pose along(const RenderFlags& f) {
     }
     std::vector<double> offset = f.offset;
     offset.resize(6, 0.0);
-    return *trajectory.at(t) * pose_from(offset, "--offset");
+    return {t, *trajectory.at(t) * pose_from(offset, "--offset")};
 }
 
-Pose camera_pose(const RenderFlags& f) {
+/// Where the camera is, and when.
+StampedPose camera_pose(const RenderFlags& f) {
     const int ways = !f.pose.empty() + !f.eye.empty() + !f.trajectory.empty();
     if (ways != 1) throw UsageError("render needs one of --pose, --eye with --look-at, or --along");
-    if (!f.pose.empty()) return pose_from(f.pose, "--pose");
     if (!f.trajectory.empty()) return along(f);
+    const bool timed = f.time->count() > 0;
+    if (timed && f.scenario.empty()) throw UsageError("--time needs --along or --scenario");
+    if (!timed && !f.scenario.empty())
+        throw UsageError("--scenario needs --time: what moves is drawn where it is then");
+    if (!f.pose.empty()) return {f.time_s, pose_from(f.pose, "--pose")};
     if (f.look_at.empty()) throw UsageError("--eye needs --look-at");
-    return Camera::look_at(vec(f.eye), vec(f.look_at));
+    return {f.time_s, Camera::look_at(vec(f.eye), vec(f.look_at))};
 }
 
-Camera camera_from(const RenderFlags& f) {
+Camera camera_from(const RenderFlags& f, const Pose& world_from_camera) {
     Camera camera;
-    camera.world_from_camera = camera_pose(f);
+    camera.world_from_camera = world_from_camera;
     camera.horizontal_fov_rad = f.fov_deg * exact::kRadPerDegree;
     const std::size_t cross = std::min(f.size.find('x'), f.size.size());
     const auto width = parse_whole<int>(std::string_view(f.size).substr(0, cross));
@@ -112,23 +124,51 @@ std::vector<std::filesystem::path> clouds_of(const std::vector<std::string>& inp
     return paths;
 }
 
+/// A picture of splats, and of what stands and moves in the scenario.
+view::Rendering render_scene(Context& context, const RenderFlags& f, view::View view, double time_s) {
+    const auto tracer = trace::make_group_tracer();
+    const sim::Scenario scenario = f.scenario.empty() ? sim::Scenario() : sim::Scenario::load(f.scenario);
+    const std::string name = f.inputs.empty() ? "" : f.inputs[0];
+    const auto city = open_scene({name, f.generation}, scenario);
+    const Vec3d eye = view.camera.world_from_camera.translation;
+    sim::PreparedTraffic traffic;
+    sim::ScanParts parts;
+    std::optional<sim::ReadyTraffic> ready;
+    if (!f.scenario.empty()) {
+        const Trajectory here(std::vector<StampedPose>{{time_s, view.camera.world_from_camera},
+                                                       {time_s + 1, view.camera.world_from_camera}});
+        trace::ResidentCity ground(*city, *tracer, trace::CacheOptions{view.options.budget_bytes});
+        const sim::SensorWay way{here, time_s, time_s, view.options.far_m};
+        traffic = traffic_of(scenario, {&way, 1}, ground, context);
+        if (!traffic.frames.empty()) context.warn("[[snapshots]] are not drawn");
+        ready.emplace(traffic.traffic, *tracer);
+        parts = ready->during({time_s, 0}, {{eye, eye}, view.options.far_m});
+    }
+    view.parts = parts.parts();
+    return view::render(*city, *tracer, view, context.cancel(), context.progress());
+}
+
 void run(Context& context, RenderFlags f) {
     const Stopwatch watch;
     check_is_png(f.out);
-    const Camera camera = camera_from(f);
+    if (f.inputs.empty() && f.scenario.empty())
+        throw UsageError("render needs a city, clouds or a --scenario");
+    const auto [time_s, pose] = camera_pose(f);
+    const Camera camera = camera_from(f, pose);
     check_memory(camera, context.memory_bytes());
     f.options.shade = view::shade_from(f.shade);
     f.options.edges = !f.no_edges;
     f.options.budget_bytes = parse_bytes(f.resident, "--resident");
-    const bool is_city = f.inputs.size() == 1 && tiling::CityPaths(f.inputs[0]).is_city();
+    const bool is_city =
+        f.inputs.empty() || (f.inputs.size() == 1 && tiling::CityPaths(f.inputs[0]).is_city());
+    if (!is_city && !f.scenario.empty())
+        throw UsageError("--scenario is drawn in a city, or without one; " + f.inputs[0] + " is no city");
     const view::View view{camera, f.options};
     const auto made = [&]() -> view::Rendering {
         if (!is_city)
             return view::render_points(clouds_of(f.inputs), ClassMap::load(f.classes), view, f.point_px,
                                        context.cancel());
-        const tiling::CityReader city(f.inputs[0]);
-        const auto tracer = trace::make_group_tracer();
-        return view::render(city, *tracer, view, context.cancel(), context.progress());
+        return render_scene(context, f, view, time_s);
     }();
     made.picture.write_png(f.out);
     context.result({{"width", camera.width},
@@ -150,7 +190,10 @@ void add_render(CLI::App& app, Context& context) {
     RenderFlags& f = *flags;
     CLI::App& verb = *app.add_subcommand("render", "a picture of a city, or of cloud files");
     verb.fallthrough();
-    verb.add_option("input", f.inputs, "a city, or clouds: files, folders, patterns or @lists")->required();
+    verb.add_option("input", f.inputs,
+                    "a city, or clouds: files, folders, patterns or @lists; none: the scenario's own things");
+    verb.add_option("--scenario", f.scenario,
+                    "also draw what stands and moves in this scenario file, where it is at --time");
     verb.add_option("--out", f.out, "PNG file to write")->required();
     verb.add_option("--size", f.size, "picture size")->capture_default_str()->type_name("WxH");
     verb.add_option("--pose", f.pose,
@@ -170,10 +213,11 @@ void add_render(CLI::App& app, Context& context) {
     CLI::Option* way =
         verb.add_option("--along", f.trajectory, "camera on this trajectory, see --time and --offset");
     f.how.add_to(verb);
-    verb.add_option("--time", f.time_s, "with --along: time in seconds, or share of the way from 0 to 1")
-        ->check(in_range(ranges::kTime_s))
-        ->capture_default_str()
-        ->needs(way);
+    f.time = verb.add_option("--time", f.time_s,
+                             "time in seconds, of --along and --scenario; with --along also a share of the "
+                             "way from 0 to 1")
+                 ->check(in_range(ranges::kTime_s))
+                 ->capture_default_str();
     verb.add_option("--offset", f.offset, "with --along: x,y,z[,yaw[,pitch[,roll]]] in the vehicle's frame")
         ->delimiter(',')
         ->expected(3, 6)
@@ -199,6 +243,7 @@ void add_render(CLI::App& app, Context& context) {
         ->capture_default_str();
     verb.add_option("--classes", f.classes, "class map with the colours, for cloud files")
         ->capture_default_str();
+    f.generation.add_to(verb);
     verb.footer(
         "Example: citysplat render city --along drive/trajectory.tum --time 0.5 --offset -8,0,3,0,-10 --out "
         "v.png\n"

@@ -1,5 +1,8 @@
 #include "citysplat/context.hpp"
+#include "citysplat/generations/generation_flag.hpp"
 #include "citysplat/input_flags.hpp"
+#include "citysplat/moving/clearance_report.hpp"
+#include "citysplat/moving/scene.hpp"
 #include "citysplat/number_flags.hpp"
 #include "citysplat/simulating/bagged_sensors.hpp"
 #include "citysplat/verbs.hpp"
@@ -8,13 +11,11 @@
 #include "core/file.hpp"
 #include "cuda/find_gpu.hpp"
 #include "io/trajectory/trajectory_file.hpp"
-#include "objects/stored/stored_folders.hpp"
 #include "sim/bag/bag_writer.hpp"
 #include "sim/clearance/clearance.hpp"
 #include "sim/drive/prepared_traffic.hpp"
 #include "sim/drive/scenario.hpp"
 #include "sim/output/object_boxes.hpp"
-#include "tiling/store/city_reader.hpp"
 #include "trace/backend.hpp"
 
 #include <CLI/CLI.hpp>
@@ -34,16 +35,19 @@ namespace {
 
 struct SimulateFlags {
     std::string city, out, scenario, sensor = "hdl-64e", trajectory, model, returns;
+    std::string decimate;
     std::string noise = "on", prefetch = "on", backend = "auto", resident = "2G";
     std::vector<double> offset_m, mount_m, mount_deg;
     sim::ScenarioSensor one;
     std::uint64_t seed = 1;
     bool allow_missing = false, no_scans = false, overwrite = false, intensity_noise = false,
          likely_drops = false;
+    std::optional<double> most_lost_percent;
     bool clearance = false;
     double smooth_s = 0;
     std::string snapshots, clock = "unknown", compression = "none";
     TrajectoryFlags how;
+    GenerationFlag generation;
     /// About the one sensor of a run without --scenario, each with the key that says it in a scenario.
     std::vector<std::pair<const CLI::Option*, std::string>> of_one_sensor;
 };
@@ -72,6 +76,7 @@ sim::Scenario scenario_from(const SimulateFlags& flags) {
     if (!flags.model.empty()) sensor.run.sensor.model = flags.model;
     if (flags.intensity_noise) sensor.run.sensor.intensity_noise = true;
     if (flags.likely_drops) sensor.run.sensor.likely_drops = true;
+    if (flags.most_lost_percent) sensor.run.sensor.most_lost_percent = flags.most_lost_percent;
     if (!flags.returns.empty())
         sensor.run.sensor.beam.set_returns(flags.returns,
                                            "--returns, sensor \"" + sensor.run.sensor.id + "\"");
@@ -81,6 +86,7 @@ sim::Scenario scenario_from(const SimulateFlags& flags) {
     const Pose offset = sim::mount_from(flags.offset_m, {}, "--offset");
     sensor.run.body_from_sensor.translation = sensor.run.body_from_sensor.translation + offset.translation;
     sensor.output.scans = !flags.no_scans;
+    if (!flags.decimate.empty()) sensor.output.decimate_m = sim::parse_length(flags.decimate, "--decimate");
     scenario.smooth_s = flags.smooth_s;
     scenario.clock = flags.clock;
     scenario.compression = flags.compression;
@@ -127,14 +133,6 @@ void say_report(Context& context, const std::string& name, const sim::Simulation
     context.say(line);
 }
 
-std::unique_ptr<TileSource> open_city(const SimulateFlags& flags, const sim::Scenario& scenario) {
-    if (!flags.city.empty()) return std::make_unique<tiling::CityReader>(flags.city);
-    if (scenario.things.empty())
-        throw UsageError("simulate needs a city, or a --scenario with things of its own");
-    return std::make_unique<sim::NoCity>(scenario.classes.empty() ? ClassMap()
-                                                                  : ClassMap::load(scenario.classes));
-}
-
 /// The trajectories of all sensors, by path. The flags are about the one of the scenario; those of vehicles
 /// are read as their bodies' are.
 std::map<std::filesystem::path, Trajectory> read_ways(const SimulateFlags& flags,
@@ -151,40 +149,27 @@ std::map<std::filesystem::path, Trajectory> read_ways(const SimulateFlags& flags
     return ways;
 }
 
-/// How near the vehicles come to the city and to everything else.
-nlohmann::json clearances(Context& context, const sim::Scenario& scenario, const TileSource& city,
-                          const sim::PreparedTraffic& traffic) {
-    constexpr double kLimit_m = 1, kStep_s = 0.1, kLift_m = 0.3;
+/// How near the vehicles come to the city and to everything else, in steps in which fast ones move by half a
+/// metre.
+nlohmann::json clearances(Context& context, const TileSource& city, const sim::Traffic& traffic) {
+    constexpr double kLimit_m = 1, kStep_s = 0.02, kLift_m = 0.3;
     nlohmann::json all = nlohmann::json::array();
-    sim::ClearanceProbe probe(city, &traffic.traffic, {.limit_m = kLimit_m});
-    for (const sim::Actor& actor : traffic.traffic.actors()) {
-        const auto& vehicles = scenario.things.vehicles;
-        const auto vehicle = std::find_if(
-            vehicles.begin(), vehicles.end(),
-            [&](const sim::ScenarioVehicle& v) { return v.name == actor.name && !v.object.empty(); });
-        const auto* mesh = std::get_if<TriangleMesh>(&traffic.traffic.shapes()[actor.shape].form);
-        if (vehicle == vehicles.end() || !mesh) continue;
-        // The box of the object in the frame of the trajectory, without what touches the road.
-        Box3d box = kEmptyBox;
-        for (const Vec3f v : mesh->vertices) box.grow(actor.object_from_shape.apply(vec_cast<double>(v)));
-        box.min.z = std::min(box.min.z + kLift_m, box.max.z);
-        const auto number = static_cast<std::uint32_t>(vehicle - vehicles.begin());
+    sim::ClearanceProbe probe(city, &traffic, {.limit_m = kLimit_m});
+    for (const sim::Actor& actor : traffic.actors()) {
+        if (actor.vehicle == sim::kNoVehicle) continue;
         const sim::ClearanceReport r = sim::clearance_along(
-            probe, sim::ClearanceBody(box),
-            {actor.track.path, actor.track.begin_s, actor.track.end_s, kStep_s, number}, context.cancel());
-        nlohmann::json touched = nlohmann::json::array();
-        for (const auto& [from_s, to_s] : r.touched_s) touched.push_back({from_s, to_s});
-        all.push_back({{"vehicle", actor.name},
-                       {"poses", r.poses},
-                       {"touching", r.touching},
-                       {"clearance_m", r.nearest.distance_m},
-                       {"limit_m", kLimit_m},
-                       {"touched", touched}});
+            probe, sim::ClearanceBody(body_box(traffic, actor, kLift_m)),
+            {actor.track.path, actor.track.begin_s, actor.track.end_s, kStep_s, actor.vehicle},
+            context.cancel());
+        all.push_back(clearance_json(r, kLimit_m, traffic));
+        all.back()["vehicle"] = actor.name;
+        const std::string line = actor.name + ": " + clearance_text(r, kLimit_m, traffic);
         if (r.touching)
-            context.warn(actor.name + " touches something at " + format_count(r.touching) + " of " +
-                         format_count(r.poses) + " poses, first at " +
-                         format_number(r.touched_s.front().first) + " s");
+            context.warn(line + ", first at " + format_number(r.touched_s.front().first) + " s");
+        else
+            context.say(line);
     }
+    if (all.empty()) context.warn("--clearance: no vehicle of the scenario has a body");
     return all;
 }
 
@@ -198,7 +183,7 @@ void run(Context& context, const SimulateFlags& flags) {
                               "there is none");
         if (s.folder.empty()) s.folder = flags.city;
     }
-    const std::unique_ptr<TileSource> city = open_city(flags, scenario);
+    const std::unique_ptr<TileSource> city = open_scene({flags.city, flags.generation}, scenario);
     auto ways = read_ways(flags, scenario);
     const auto splines = smooth_ways(context, scenario.smooth_s, ways);
     double max_range_m = 0;
@@ -221,12 +206,7 @@ void run(Context& context, const SimulateFlags& flags) {
             all.push_back({ways.at(scenario.trajectory_of(sensor)), sensor.schedule.from_s,
                            sensor.schedule.to_s, sensor.run.sensor.max_range_m});
         trace::ResidentCity resident(*city, *backend.tracer, options.cache);
-        const ClassMap classes =
-            scenario.classes.empty() ? city->classes() : ClassMap::load(scenario.classes);
-        const objects::StoredFolders folders;
-        traffic = sim::prepare_traffic(scenario.things, sim::span_of(all), {classes, &folders}, resident,
-                                       context.cancel());
-        for (const std::string& note : traffic.notes) context.say(note);
+        traffic = traffic_of(scenario, all, resident, context);
         boxes.emplace(traffic.traffic, traffic.rows, traffic.frame_rows);
     }
     for (sim::ScenarioSensor& sensor : scenario.sensors) {
@@ -297,7 +277,7 @@ void run(Context& context, const SimulateFlags& flags) {
          {"digest", parts.size() == 1 ? parts[0]["digest"].get<std::string>() : digest.finish().hex()}});
     if (parts.size() > 1) result["sensors"] = parts;
     if (boxes) result["actors"] = traffic.traffic.actors().size();
-    if (flags.clearance) result["clearance"] = clearances(context, scenario, *city, traffic);
+    if (flags.clearance) result["clearance"] = clearances(context, *city, traffic.traffic);
     context.result(result, flags.out + ": " + format_count(total.scans) + " scans, digest " +
                                result["digest"].get<std::string>() + "\n");
 }
@@ -341,6 +321,11 @@ void add_output_flags(CLI::App& verb, SimulateFlags& f) {
         "--recorded", output.recorded,
         "las, ply, pcd, xyz: also the intensity, range and incidence with which surfaces were recorded");
     verb.add_flag("--accumulate", output.accumulate, "also write all returns into one cloud");
+    verb.add_option(
+            "--decimate", f.decimate,
+            "with --accumulate, ply or xyz: one return stays in each cube of this size, e.g. 1mm; the same "
+            "ones for any order of scans")
+        ->type_name("LENGTH");
     verb.add_flag("--no-scans", f.no_scans, "no files for single scans");
     verb.add_flag("--overwrite", f.overwrite, "replace the scans of another run in that directory");
 }
@@ -357,6 +342,10 @@ void add_sensor_flags(CLI::App& verb, SimulateFlags& f) {
     verb.add_flag("--likely-drops", f.likely_drops,
                   "as many returns are lost, but the most likely ones instead of drawn ones: nearest to the "
                   "real scans ray by ray, too regular as a whole");
+    verb.add_option("--most-lost", f.most_lost_percent,
+                    "likely drops, as many as cost this share of the returns that the real sensor had")
+        ->check(in_range(sim::Sensor::kMostLost_percent))
+        ->type_name("PERCENT");
     verb.add_option("--returns", f.returns,
                     "pulses as wide as the sensor file says, and which of their echoes are reported: first, "
                     "strongest, last, dual; line: no width (default: as the file says, or line)")
@@ -406,6 +395,7 @@ constexpr std::pair<const char*, const char*> kScenarioKeys[]{
     {"--model", "model of a [[sensor]]"},
     {"--intensity-noise", "intensity_noise of a [[sensor]]"},
     {"--likely-drops", "likely_drops of a [[sensor]]"},
+    {"--most-lost", "most_lost_percent of a [[sensor]]"},
     {"--returns", "returns of a [[sensor]]"},
     {"--mount", "mount_m of a [[sensor]]"},
     {"--mount-angles", "mount_deg of a [[sensor]]"},
@@ -426,6 +416,7 @@ constexpr std::pair<const char*, const char*> kScenarioKeys[]{
     {"--keep-misses", "keep_misses of a [[sensor]]"},
     {"--recorded", "recorded of a [[sensor]]"},
     {"--accumulate", "accumulate of a [[sensor]]"},
+    {"--decimate", "decimate of a [[sensor]]"},
     {"--no-scans", "scans of a [[sensor]]"},
 };
 
@@ -464,6 +455,7 @@ void add_simulate(CLI::App& app, Context& context) {
         ->capture_default_str();
     verb.add_flag("--allow-missing", f.allow_missing,
                   "go on without damaged tiles; mark the rays they concern");
+    f.generation.add_to(verb);
     verb.footer(
         "Example: citysplat simulate city --sensor hdl-64e --trajectory drive/trajectory.tum --out scans\n"
         "         citysplat simulate city --sensor vlp-16 --offset 0,0,-0.5 --hits 1 --format las \\\n"

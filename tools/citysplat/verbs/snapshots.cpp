@@ -1,6 +1,7 @@
 #include "objects/snapshots.hpp"
 
 #include "citysplat/context.hpp"
+#include "citysplat/generations/generation_flag.hpp"
 #include "citysplat/input_flags.hpp"
 #include "citysplat/number_flags.hpp"
 #include "citysplat/verbs.hpp"
@@ -27,6 +28,7 @@ struct SnapshotFlags {
     objects::SnapshotOptions options;
     InputFlags reading;
     TrajectoryFlags how;
+    GenerationFlag generation;
 };
 
 /// Labels of the classes with these names.
@@ -54,7 +56,7 @@ std::set<std::uint16_t> labels_for(const ClassMap& classes, const SnapshotFlags&
 
 void run(Context& context, SnapshotFlags f) {
     const Stopwatch watch;
-    const tiling::CityReader city(f.city);
+    const tiling::CityReader city(f.city, f.generation.number(f.city));
     objects::ScanInputs scans;
     scans.sources = expand_inputs(f.inputs, f.reading.labels(),
                                   f.reading.drive_options(!f.trajectory.empty()), context.cancel());
@@ -109,6 +111,7 @@ void add_snapshots(CLI::App& app, Context& context) {
         ->capture_default_str()
         ->type_name("S");
     f.reading.add_to(verb);
+    f.generation.add_to(verb);
     verb.footer("Example: citysplat snapshots city drive --class car,bus");
     verb.callback([flags, &context] { run(context, *flags); });
 }

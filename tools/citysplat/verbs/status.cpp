@@ -1,12 +1,14 @@
 #include "adjust/thickness.hpp"
 #include "citysplat/building/work_report.hpp"
 #include "citysplat/context.hpp"
+#include "citysplat/generations/generation_flag.hpp"
 #include "citysplat/thickness_report.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/printable.hpp"
 #include "tiling/build/plan_folder.hpp"
+#include "tiling/care/generations.hpp"
 #include "tiling/store/catalog.hpp"
 #include "tiling/store/city_paths.hpp"
 
@@ -27,6 +29,7 @@ using nlohmann::json;
 struct StatusFlags {
     std::string city;
     bool history = false, plan = false;
+    GenerationFlag generation;
 };
 
 /// How far the means of the present inputs are from the frozen ones, as a share.
@@ -39,10 +42,10 @@ json drift_of(const tiling::GenerationRow& g) {
 }
 
 json generation_json(const tiling::GenerationRow& g) {
-    return {{"generation", g.id},      {"created", utc_text(g.created_s)},
-            {"note", g.note},          {"tiles", g.tiles},
-            {"splats", g.splats},      {"points", g.points},
-            {"digest", g.digest.hex()}};
+    return {{"generation", g.id},       {"created", utc_text(g.created_s)},
+            {"note", g.note},           {"tiles", g.tiles},
+            {"splats", g.splats},       {"points", g.points},
+            {"digest", g.digest.hex()}, {"tags", tiling::tags_of(g)}};
 }
 
 json status_json(tiling::Catalog& catalog, const tiling::GenerationRow& g) {
@@ -99,14 +102,21 @@ std::string between_passes(const json& status) {
            ": " + thickness_text(t) + "\n" + (thick ? worst_text(t) : "");
 }
 
+/// ", tagged a b" of the names of a generation, in JSON; empty when it has none.
+std::string tags_text(const json& tags) {
+    std::string text = tags.empty() ? "" : ", tagged";
+    for (const json& tag : tags) text += " " + tag.get<std::string>();
+    return text;
+}
+
 std::string status_text(const json& s) {
     char drift[96];
     std::snprintf(drift, sizeof drift, "radius %+.1f %%, error %+.1f %%, density %+.1f %%",
                   100 * s["drift"]["mean_radius"].get<double>(), 100 * s["drift"]["mean_error"].get<double>(),
                   100 * s["drift"]["mean_density"].get<double>());
     return "generation " + s["generation"].dump() + " of " + s["created"].get<std::string>() + " (" +
-           s["note"].get<std::string>() + ")\n" + format_count(s["splats"]) + " splats in " +
-           format_count(s["tiles"]) + " tiles of " + s["tile_size_m"].dump() + " m, " +
+           s["note"].get<std::string>() + ")" + tags_text(s["tags"]) + "\n" + format_count(s["splats"]) +
+           " splats in " + format_count(s["tiles"]) + " tiles of " + s["tile_size_m"].dump() + " m, " +
            format_bytes(s["payload_bytes"]) + ", from " + format_count(s["points"]) + " points in " +
            format_count(s["inputs"].size()) + " inputs\n" +
            (s["points_removed"] == 0
@@ -118,7 +128,8 @@ std::string status_text(const json& s) {
 
 std::string history_line(const tiling::GenerationRow& g) {
     return std::to_string(g.id) + "  " + utc_text(g.created_s) + "  " + format_count(g.splats) + " splats, " +
-           format_count(g.tiles) + " tiles, digest " + g.digest.hex().substr(0, 12) + "  " + g.note + "\n";
+           format_count(g.tiles) + " tiles, digest " + g.digest.hex().substr(0, 12) + "  " + g.note +
+           tags_text(tiling::tags_of(g)) + "\n";
 }
 
 void show_plan(Context& context, const std::string& city) {
@@ -143,6 +154,8 @@ void show_plan(Context& context, const std::string& city) {
         failed.push_back({{"tile", tile.tile.text()}, {"host", tile.host}, {"message", tile.message}});
     object["claims"] = claims;
     object["tiles_failed"] = failed;
+    const auto held = tiling::PlanFolder(store, open->name).held_back();
+    if (held) object["held_back"] = *held;
     // As many cores as there are claims, at least one.
     const double eta_s = status.core_seconds_left / static_cast<double>(std::max<std::uint64_t>(1, working));
     object["eta_s"] = eta_s;
@@ -152,6 +165,9 @@ void show_plan(Context& context, const std::string& city) {
                        format_duration(eta_s) + " left\n";
     for (const auto& tile : status.failed)
         text += "tile " + tile.tile.text() + " failed on " + tile.host + ": " + tile.message + "\n";
+    if (held)
+        text += "held back: " + *held + "\ncitysplat publish " + city + " --accept " +
+                open->name.hex().substr(0, 12) + " lets it through\n";
     context.result(object, text);
 }
 
@@ -159,9 +175,10 @@ void run(Context& context, const StatusFlags& flags) {
     const tiling::CityPaths paths(flags.city);
     if (flags.plan) return show_plan(context, flags.city);
     tiling::Catalog catalog = tiling::Catalog::open_to_read(paths.catalog());
-    const auto latest = catalog.latest();
-    if (!latest) throw ConfigError(flags.city + ": nothing has been built yet");
-    json status = status_json(catalog, *latest);
+    const auto number = flags.generation.number(flags.city);
+    const auto row = number ? catalog.generation(*number) : catalog.latest();
+    if (!row) throw ConfigError(flags.city + ": nothing has been built yet");
+    json status = status_json(catalog, *row);
     std::string text = status_text(status);
     for (const json& input : status["inputs"]) context.detail("input " + input["path"].get<std::string>());
     if (flags.history) {
@@ -182,6 +199,7 @@ void add_status(CLI::App& app, Context& context) {
     CLI::App& verb = *app.add_subcommand("status", "what a city holds, and from what");
     verb.fallthrough();
     verb.add_option("city", flags->city, "directory of the city")->required();
+    flags->generation.add_to(verb);
     verb.add_flag("--history", flags->history, "list the generations");
     verb.add_flag("--plan", flags->plan, "how far the workers of the open plan are");
     verb.footer(

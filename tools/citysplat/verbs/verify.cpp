@@ -1,4 +1,5 @@
 #include "citysplat/context.hpp"
+#include "citysplat/generations/generation_flag.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
@@ -17,10 +18,12 @@ namespace {
 struct VerifyFlags {
     std::string city;
     bool deep = false, set_aside = false;
+    GenerationFlag generation;
 };
 
 void run(Context& context, const VerifyFlags& flags) {
-    const auto report = tiling::verify_city(flags.city, flags.deep, context.cancel(), context.progress());
+    const auto report = tiling::verify_city(flags.city, flags.deep, context.cancel(), context.progress(),
+                                            flags.generation.number(flags.city));
     nlohmann::json corrupt = nlohmann::json::array();
     for (const auto& damage : report.corrupt) {
         corrupt.push_back(
@@ -59,6 +62,7 @@ void add_verify(CLI::App& app, Context& context) {
     verb.add_flag("--deep", flags->deep, "read and check every byte and every row, not only names and sizes");
     verb.add_flag("--set-aside", flags->set_aside,
                   "move damaged objects that can be made again to damaged/, for the next build");
+    flags->generation.add_to(verb);
     verb.footer(
         "Example: citysplat verify city --deep\n"
         "Without --set-aside nothing is changed. Nothing is ever deleted.");

@@ -1,26 +1,25 @@
 #include "citysplat/context.hpp"
+#include "citysplat/generations/generation_flag.hpp"
 #include "citysplat/input_flags.hpp"
 #include "citysplat/number_flags.hpp"
 #include "citysplat/verbs.hpp"
+#include "citysplat/viewing/catalog_facts.hpp"
+#include "citysplat/viewing/kept_levels.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "io/trajectory/trajectory_file.hpp"
-#include "tiling/sector.hpp"
 #include "tiling/store/city_reader.hpp"
-#include "tiling/store/splat_payload.hpp"
 #include "view/server/http_server.hpp"
 #include "view/server/view_api.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -38,93 +37,13 @@ namespace citysplat::cli {
 namespace {
 
 struct ViewFlags {
-    std::string city, trajectory, scans, cache = "256M", levels, levels_size = "2G";
-    std::int64_t generation = 0;  ///< 0: the latest
+    std::string city, trajectory, scans, distances, cache = "256M";
+    LevelFlags levels;
+    GenerationFlag generation;
     int port = 0;
-    bool open = false, make_levels = false;
+    bool open = false, make_levels = false, check = true;
     TrajectoryFlags how;
 };
-
-/// Which inputs have points in which sectors of 64 m.
-class SourceMap {
-  public:
-    SourceMap(tiling::Catalog& catalog, const std::vector<tiling::InputRow>& inputs) {
-        std::map<std::int64_t, std::vector<std::size_t>> inputs_of;
-        for (std::size_t i = 0; i < inputs.size(); ++i) inputs_of[inputs[i].source].push_back(i);
-        for (const auto& [source, of] : inputs_of)
-            for (const tiling::SegmentRow& segment : catalog.segments(source))
-                sectors_[{segment.sector_x, segment.sector_y}].insert(of.begin(), of.end());
-    }
-    /// Those of the sectors that a tile touches.
-    std::vector<std::size_t> below(const LatticeBox& core) const {
-        std::set<std::size_t> found;
-        const auto sector = [](std::int64_t steps) {
-            return static_cast<std::int32_t>(steps >> tiling::kSectorShift);
-        };
-        for (std::int32_t x = sector(core.min_x); x <= sector(core.max_x - 1); ++x)
-            for (std::int32_t y = sector(core.min_y); y <= sector(core.max_y - 1); ++y)
-                if (const auto at = sectors_.find({x, y}); at != sectors_.end())
-                    found.insert(at->second.begin(), at->second.end());
-        return {found.begin(), found.end()};
-    }
-
-  private:
-    std::map<tiling::Sector, std::set<std::size_t>> sectors_;
-};
-
-/// The first generation in which each product stood.
-std::map<std::int64_t, std::int64_t> births(tiling::Catalog& catalog, std::int64_t shown) {
-    std::map<std::int64_t, std::int64_t> born;
-    std::set<std::int64_t> numbers;
-    for (const tiling::GenerationRow& g : catalog.history())
-        if (g.id <= shown) numbers.insert(g.id);
-    for (const std::int64_t number : numbers)
-        for (const tiling::ProductRow& product : catalog.tiles(number)) born.emplace(product.id, number);
-    return born;
-}
-
-std::vector<view::GenerationFacts> history_of(tiling::Catalog& catalog) {
-    std::vector<view::GenerationFacts> history;
-    for (const tiling::GenerationRow& row : catalog.history())
-        history.push_back({row.id, utc_text(row.created_s), row.note});
-    std::sort(history.begin(), history.end(),
-              [](const auto& a, const auto& b) { return a.number < b.number; });
-    return history;
-}
-
-view::CityFacts facts_of(const std::string& city, const tiling::GenerationRow& g) {
-    const tiling::CityPaths paths(city);
-    const tiling::ObjectStore store(paths);
-    tiling::Catalog catalog = tiling::Catalog::open_to_read(paths.catalog());
-    const std::vector<tiling::InputRow> inputs = catalog.inputs(g.id);
-    const SourceMap sources(catalog, inputs);
-    const auto born = births(catalog, g.id);
-    const TileGrid grid(static_cast<double>(g.tile_size_m));
-
-    view::CityFacts facts;
-    facts.name = std::filesystem::path(city).lexically_normal().filename().string();
-    facts.generation = g.id;
-    facts.created = utc_text(g.created_s);
-    facts.note = g.note;
-    facts.digest = g.digest.hex();
-    facts.points = g.points;
-    facts.tile_size_m = g.tile_size_m;
-    for (const tiling::InputRow& input : inputs) facts.inputs.push_back(input.path);
-    facts.history = history_of(catalog);
-    for (const tiling::ProductRow& product : catalog.tiles(g.id)) {
-        if (!product.object) continue;
-        view::TileFacts tile{product.points,
-                             product.removed,
-                             born.at(product.id),
-                             "",
-                             sources.below(grid.core(product.tile)),
-                             product.object->hex()};
-        if (!tiling::payload_fits(store, product))
-            tile.problem = "its payload is missing or damaged; citysplat repair tells what can be done";
-        facts.tiles.push_back(std::move(tile));
-    }
-    return facts;
-}
 
 /// The trajectory that was given, or the first of the inputs' that can be read. To walk along only: nothing
 /// fails without it.
@@ -142,25 +61,6 @@ Trajectory path_of(const ViewFlags& f, const tiling::GenerationRow& g, Context& 
     }
     return {};
 }
-
-/// All that the catalog retains; reads it anew each time, because builds publish and gc removes meanwhile.
-class Generations final : public view::GenerationSource {
-  public:
-    explicit Generations(std::string city) : city_(std::move(city)) {}
-
-    std::vector<view::GenerationFacts> list() const override {
-        tiling::Catalog catalog = tiling::Catalog::open_to_read(tiling::CityPaths(city_).catalog());
-        return history_of(catalog);
-    }
-    Opened open(std::int64_t number) const override {
-        auto reader = std::make_unique<tiling::CityReader>(city_, number);
-        view::CityFacts facts = facts_of(city_, reader->generation());
-        return {std::move(reader), std::move(facts)};
-    }
-
-  private:
-    std::string city_;
-};
 
 /// A private file that sends the browser to the address: on a command line every user of the machine could
 /// read the token.
@@ -201,59 +101,32 @@ void start_browser(const std::string& file, const Context& context) {
     std::thread([child] { ::waitpid(child, nullptr, 0); }).detach();
 }
 
-/// Where levels of detail are kept for the next time: a directory of the user's, never the city.
-std::optional<splat::LevelStore> level_store(const ViewFlags& f) {
-    const std::uint64_t most_bytes = parse_bytes(f.levels_size, "--levels-size");
-    std::filesystem::path directory = f.levels;
-    const auto variable = [](const char* name) -> std::filesystem::path {
-        const char* value = std::getenv(name);
-        return value ? value : "";
-    };
-    // As the XDG base directory specification has it: a relative path there does not count.
-    if (directory.empty() && variable("XDG_CACHE_HOME").is_absolute())
-        directory = variable("XDG_CACHE_HOME") / "citysplat/levels";
-    if (directory.empty() && variable("HOME").is_absolute())
-        directory = variable("HOME") / ".cache/citysplat/levels";
-    if (directory.empty() || most_bytes == 0) return std::nullopt;
-    return std::optional<splat::LevelStore>(std::in_place, directory, most_bytes);
-}
-
-/// All levels above cells, so that the first picture reads no splat.
-void make_levels(Context& context, const view::ShownCity& city, splat::PyramidOptions options) {
-    if (!options.store) throw UsageError("--make-levels needs a directory for levels: --levels DIR");
-    options.store_key = city.levels_key();
-    splat::LevelPyramid levels(city.tiles, options);
-    std::uint64_t discs = 0;
-    for (const splat::CubeId& root : levels.roots())
-        discs += levels.cube(root, context.cancel())->discs.size();
-    const std::size_t missing = levels.missing().size();
-    if (missing > 0)
-        context.warn(std::to_string(missing) +
-                     " tiles cannot be read; cubes that should have them are not kept");
-    context.result({{"generation", city.facts.generation},
-                    {"levels_key", options.store_key},
-                    {"columns_read", levels.progress().done},
-                    {"missing", missing},
-                    {"kept_bytes", options.store->used_bytes()}},
-                   "levels of generation " + std::to_string(city.facts.generation) + ": " +
-                       format_count(discs) + " discs at the top, " +
-                       format_bytes(options.store->used_bytes()) + " kept\n");
-}
-
 void run(Context& context, const ViewFlags& f) {
-    const std::optional<std::int64_t> wanted = f.generation > 0 ? std::optional(f.generation) : std::nullopt;
-    const tiling::CityReader city(f.city, wanted);
+    view::return_memory_early();
+    const tiling::CityReader city(f.city, f.generation.number(f.city));
     view::CityFacts facts = facts_of(f.city, city.generation());
     facts.trajectory = path_of(f, city.generation(), context);
     for (std::size_t i = 0; i < facts.tiles.size(); ++i)
         if (!facts.tiles[i].problem.empty())
             context.warn("tile " + city.tiles()[i].key.text() + ": " + facts.tiles[i].problem);
 
-    std::optional<splat::LevelStore> store = level_store(f);
+    std::optional<splat::LevelStore> store = f.levels.store();
     view::ApiOptions options;
     options.levels.cache_bytes = parse_bytes(f.cache, "--cache");
     options.levels.store = store ? &*store : nullptr;
-    if (f.make_levels) return make_levels(context, {city, facts}, options.levels);
+    if (f.make_levels) {
+        if (!store) throw UsageError("--make-levels needs a directory for levels: --levels DIR");
+        const MadeLevels made = make_levels({city, facts}, options.levels, context);
+        context.result({{"generation", facts.generation},
+                        {"levels_key", made.key},
+                        {"columns_read", made.columns_read},
+                        {"missing", made.missing},
+                        {"kept_bytes", made.kept_bytes}},
+                       "levels of generation " + std::to_string(facts.generation) + ": " +
+                           format_count(made.top_discs) + " discs at the top, " +
+                           format_bytes(made.kept_bytes) + " kept\n");
+        return;
+    }
 
     view::ServerOptions server_options;
     server_options.port = static_cast<std::uint16_t>(f.port);
@@ -264,7 +137,11 @@ void run(Context& context, const ViewFlags& f) {
     options.generations = &generations;
     std::optional<view::ScanFolder> scans;
     if (!f.scans.empty()) options.scans = &scans.emplace(f.scans);
-    view::ViewApi api({city, facts}, options);
+    std::optional<view::DistanceCloud> distances;
+    if (!f.distances.empty()) options.distances = &distances.emplace(f.distances);
+    options.check_tiles = f.check;
+    const auto provenance = provenance_of(f.city, facts.generation);
+    view::ViewApi api({city, facts, provenance.get()}, options);
     server.start([&api](const view::Request& request, const CancelToken& cancel) {
         return api.answer(request, cancel);
     });
@@ -291,9 +168,7 @@ void add_view(CLI::App& app, Context& context) {
     CLI::App& verb = *app.add_subcommand("view", "look at a city in a browser, on this machine only");
     verb.fallthrough();
     verb.add_option("city", f.city, "directory of the city")->required();
-    verb.add_option("--generation", f.generation, "which generation (default: the latest)")
-        ->check(whole_from(1, 1000000000))
-        ->type_name("N");
+    f.generation.add_to(verb);
     verb.add_option("--port", f.port, "port on 127.0.0.1 (default: one that is free)")
         ->check(whole_from(1024, 65535))
         ->type_name("N");
@@ -304,19 +179,17 @@ void add_view(CLI::App& app, Context& context) {
     verb.add_option("--scans", f.scans,
                     "scans to play: a directory that simulate wrote, of one sensor or several")
         ->type_name("DIR");
+    verb.add_option("--distances", f.distances,
+                    "points with their distances to a reference, as compare --distances wrote them")
+        ->type_name("FILE");
     verb.add_option("--cache", f.cache, "memory for levels of detail")
         ->capture_default_str()
         ->type_name("SIZE");
-    verb.add_option(
-            "--levels", f.levels,
-            "directory that keeps levels of detail for the next time (default: citysplat/levels in the "
-            "cache directory of the user)")
-        ->type_name("DIR");
-    verb.add_option("--levels-size", f.levels_size, "most bytes in it; 0: nothing is kept")
-        ->capture_default_str()
-        ->type_name("SIZE");
+    f.levels.add_to(verb);
     verb.add_flag("--make-levels", f.make_levels,
                   "make all levels, keep them and end: the next first picture reads no splat");
+    verb.add_flag("!--no-check", f.check,
+                  "do not read every tile once in the background to find damage that nobody has come near");
     verb.footer(
         "The address carries a token: who has it can look. Over ssh: citysplat view CITY --port 8765 there,\n"
         "ssh -L 8765:127.0.0.1:8765 HOST here, and open the printed address here.\n"

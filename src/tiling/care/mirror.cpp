@@ -1,0 +1,163 @@
+#include "tiling/care/mirror.hpp"
+
+#include "core/error.hpp"
+#include "core/file.hpp"
+#include "tiling/care/catalog_copy.hpp"
+#include "tiling/store/city_lock.hpp"
+#include "tiling/store/city_objects.hpp"
+#include "tiling/store/generation_record.hpp"
+#include "tiling/store/object_store.hpp"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+namespace citysplat::tiling {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kCopyBytes = std::size_t{4} << 20;
+/// Objects that become durable together.
+constexpr std::size_t kBatch = 64;
+
+/// Says that a directory is a copy, and may be given another catalog.
+fs::path marker_of(const CityPaths& paths) { return paths.root() / "mirror"; }
+
+/// Takes a new or empty directory, or a copy, and marks it, durably.
+void take_directory(const CityPaths& copy) {
+    const fs::path marker = marker_of(copy);
+    if (fs::exists(marker)) return;
+    const CityState state = state_of(copy);
+    if (state != CityState::nothing && state != CityState::layout)
+        throw ConfigError(
+            copy.root().string() +
+            (state == CityState::city ? " is a city of its own, no mirror" : " is not empty and no mirror") +
+            "; mirror into a new directory");
+    create_directories_durably(copy.root());
+    File file(marker, File::Mode::create_new);
+    constexpr std::string_view kText = "A copy that citysplat mirror keeps up to date. Build elsewhere.\n";
+    file.append(std::as_bytes(std::span(kText.data(), kText.size())));
+    file.sync();
+    file.close();
+    sync_directory(copy.root());
+}
+
+/// The generations of a city, each pinned: gc leaves their objects alone.
+struct PinnedCity {
+    std::vector<GenerationRow> generations;
+    std::vector<CityLock> pins;
+};
+PinnedCity pin_all(Catalog& catalog, const CityPaths& paths) {
+    PinnedCity pinned;
+    for (const GenerationRow& row : catalog.history()) {
+        auto pin = CityLock::pin(paths, row.id);
+        // Between reading the row and pinning it gc may have forgotten it.
+        const auto now = pin ? catalog.generation(row.id) : std::nullopt;
+        if (!now) continue;
+        pinned.generations.push_back(*now);
+        pinned.pins.push_back(std::move(*pin));
+    }
+    if (pinned.generations.empty()) throw ConfigError(paths.root().string() + ": nothing has been built yet");
+    return pinned;
+}
+
+/// Throws ConfigError when the copy holds a generation that is not of this city.
+void check_lineage(const std::vector<GenerationRow>& city, const CityPaths& copy) {
+    if (!copy.is_city()) return;
+    for (const GenerationRow& row : Catalog::open_to_read(copy.catalog()).history()) {
+        const auto same =
+            std::find_if(city.begin(), city.end(), [&](const GenerationRow& g) { return g.id == row.id; });
+        const bool is_other =
+            same != city.end() && (same->digest != row.digest || same->created_s != row.created_s);
+        if (is_other || row.id > city.back().id)
+            throw ConfigError(
+                copy.root().string() + " has a generation " + std::to_string(row.id) +
+                " that the city never had: it is the copy of another one, or somebody built there; "
+                "mirror into a new directory");
+    }
+}
+
+void copy_object(const ObjectStore& from, ObjectStore& to, const Hash128& object, const std::string& what) {
+    const File file = from.open(object, what);
+    auto writer = to.create();
+    std::vector<std::byte> buffer(std::min<std::uint64_t>(kCopyBytes, file.size()));
+    for (std::uint64_t at = 0; at < file.size();) {
+        const auto part = std::span(buffer).first(std::min<std::uint64_t>(buffer.size(), file.size() - at));
+        file.read_at(at, part);
+        writer.append(part);
+        at += part.size();
+    }
+    if (writer.finish() != object)
+        throw CorruptionError(what + " is damaged (object " + object.hex() +
+                              "); citysplat verify --deep lists all damage. The copy is as it was");
+}
+
+bool same_generations(const std::vector<GenerationRow>& city, const CityPaths& copy) {
+    if (!copy.is_city()) return false;
+    const auto there = Catalog::open_to_read(copy.catalog()).history();
+    return std::equal(city.begin(), city.end(), there.begin(), there.end(),
+                      [](const GenerationRow& a, const GenerationRow& b) { return a.record == b.record; });
+}
+
+}  // namespace
+
+MirrorReport mirror_city(const fs::path& city, const fs::path& copy, const CancelToken& cancel,
+                         Progress& progress) {
+    const ObjectStore from{CityPaths(city)};
+    require_city(from.paths());
+    if (fs::weakly_canonical(fs::absolute(city)) == fs::weakly_canonical(fs::absolute(copy)))
+        throw UsageError(copy.string() + " is the city itself");
+    Catalog catalog = Catalog::open_to_read(from.paths().catalog());
+    const PinnedCity pinned = pin_all(catalog, from.paths());
+    for (const GenerationRow& row : pinned.generations) check_rows(catalog, from, row);
+
+    ObjectStore to{CityPaths(copy)};
+    take_directory(to.paths());
+    const CityLock lock = CityLock::builder(to.paths(), "mirror");
+    to.create_layout();
+    to.clear_temporary();
+    check_lineage(pinned.generations, to.paths());
+
+    const fs::path next = to.paths().new_temporary();
+    {
+        // One moment of the city, briefly: a builder cannot commit meanwhile.
+        const Transaction reading = catalog.reading();
+        copy_generations(catalog, pinned.generations, next);
+    }
+    Catalog whole = Catalog::open_to_read(next);
+    std::map<Hash128, NeededObject> needed;
+    for (const GenerationRow& row : pinned.generations) needed.merge(objects_of(whole, row));
+    MirrorReport report{.generation = pinned.generations.back().id,
+                        .generations = pinned.generations.size(),
+                        .objects = needed.size()};
+    {
+        Progress::Stage stage(progress, "mirror", needed.size(), "objects");
+        for (const auto& [object, what] : needed) {
+            cancel.check();
+            const auto bytes = from.size_of(object);
+            if (!bytes || to.size_of(object) != bytes) {
+                copy_object(from, to, object, what.what);
+                ++report.objects_copied;
+                report.bytes_copied += bytes.value_or(0);
+                if (to.pending() >= kBatch) to.flush();
+            }
+            stage.advance(1);
+        }
+        to.flush();
+    }
+    if (report.objects_copied == 0 && same_generations(pinned.generations, to.paths())) {
+        fs::remove(next);
+        return report;
+    }
+    for (const GenerationRow& row : pinned.generations) {
+        check_rows(whole, to, row);
+        require_objects(whole, to, row);
+    }
+    install_catalog(next, to.paths());
+    report.changed = true;
+    return report;
+}
+
+}  // namespace citysplat::tiling

@@ -1,0 +1,121 @@
+#include "citysplat/context.hpp"
+#include "citysplat/generations/diff_report.hpp"
+#include "citysplat/number_flags.hpp"
+#include "citysplat/verbs.hpp"
+#include "core/error.hpp"
+#include "tiling/care/generations.hpp"
+#include "tiling/points/city_points.hpp"
+#include "tiling/store/city_reader.hpp"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace citysplat::cli {
+
+namespace {
+
+using nlohmann::json;
+
+struct DiffFlags {
+    std::string city, from, to = "latest";
+    bool splats = false, surfaces = false;
+    diff::SurfaceDiffOptions options;
+};
+
+/// The generation before another one.
+std::int64_t before(tiling::Catalog& catalog, std::int64_t generation) {
+    std::int64_t found = 0;
+    for (const auto& row : catalog.history())
+        if (row.id < generation) found = row.id;
+    if (found == 0)
+        throw UsageError("there is no generation before " + std::to_string(generation) +
+                         " to compare it with; citysplat status --history lists what is left");
+    return found;
+}
+
+json side(const tiling::GenerationRow& g) {
+    return {{"generation", g.id}, {"created", utc_text(g.created_s)},
+            {"note", g.note},     {"tags", tiling::tags_of(g)},
+            {"tiles", g.tiles},   {"splats", g.splats},
+            {"points", g.points}, {"digest", g.digest.hex()}};
+}
+
+diff::SurfaceDiff surfaces(Context& context, const DiffFlags& f, tiling::Catalog& catalog,
+                           const tiling::CityReader& from, const tiling::CityReader& to) {
+    const tiling::ObjectStore store{tiling::CityPaths(f.city)};
+    const auto old_id = from.generation().id, new_id = to.generation().id;
+    const auto old_sources = tiling::sources_of(catalog, catalog.inputs(old_id));
+    const auto new_sources =
+        tiling::sources_added(old_sources, tiling::sources_of(catalog, catalog.inputs(new_id)));
+    if (new_sources.empty())
+        context.warn("generation " + std::to_string(new_id) + " has no input that generation " +
+                     std::to_string(old_id) + " had not: no surface was seen again");
+    diff::SurfaceDiffOptions options = f.options;
+    for (const auto& [label, info] : to.classes().classes())
+        if (info.dynamic) options.labels_left_out.push_back(label);
+    return diff::compare_surfaces(
+        store,
+        {diff::Epoch{old_sources, catalog.tiles(old_id)}, diff::Epoch{new_sources, catalog.tiles(new_id)}},
+        options, context.cancel(), context.progress());
+}
+
+void run(Context& context, const DiffFlags& f) {
+    const Stopwatch watch;
+    tiling::Catalog catalog = tiling::Catalog::open_to_read(tiling::CityPaths(f.city).catalog());
+    const std::int64_t to_id = tiling::find_generation(catalog, f.to).id;
+    const std::int64_t from_id =
+        f.from.empty() ? before(catalog, to_id) : tiling::find_generation(catalog, f.from).id;
+    // Both stay pinned while they are read.
+    const tiling::CityReader from(f.city, from_id), to(f.city, to_id);
+    json result = diff_json(diff::compare_catalog(catalog, from.generation(), to.generation()));
+    result["from"] = side(from.generation());
+    result["to"] = side(to.generation());
+    if (f.splats) {
+        const tiling::ObjectStore store{tiling::CityPaths(f.city)};
+        result["splat_diff"] =
+            diff_json(diff::compare_splats(store, catalog.tiles(from_id), catalog.tiles(to_id),
+                                           context.memory_bytes(), context.cancel()),
+                      to.classes());
+    }
+    if (f.surfaces) result["surfaces"] = diff_json(surfaces(context, f, catalog, from, to), to.classes());
+    result["seconds"] = watch.seconds();
+    context.result(result, diff_text(result));
+}
+
+}  // namespace
+
+void add_diff(CLI::App& app, Context& context) {
+    auto flags = std::make_shared<DiffFlags>();
+    CLI::App& verb = *app.add_subcommand("diff", "what differs between two generations of a city");
+    verb.fallthrough();
+    verb.add_option("city", flags->city, "directory of the city")->required();
+    verb.add_option("from", flags->from, "the earlier generation (default: the one before the other)")
+        ->type_name("N|TAG|DATE");
+    verb.add_option("to", flags->to, "the later generation")->capture_default_str()->type_name("N|TAG|DATE");
+    verb.add_flag("--splats", flags->splats,
+                  "also count splats that only one of them has, by class and tile");
+    verb.add_flag(
+        "--surfaces", flags->surfaces,
+        "also find surfaces that are gone, new or moved: where rays of the new inputs pass through what "
+        "was there, and rays of the old ones through what is there now");
+    verb.add_option("--registration", flags->options.registration_m,
+                    "with --surfaces: how far one surface may be from itself because poses are not exact")
+        ->check(in_range({0, 0.4, "m"}))
+        ->capture_default_str()
+        ->type_name("M");
+    verb.add_option("--least-area", flags->options.least_area_m2,
+                    "with --surfaces: leave out smaller changes")
+        ->check(in_range({0, 1e6, "m²"}))
+        ->capture_default_str()
+        ->type_name("M2");
+    verb.footer(
+        "Example: citysplat diff city 2026-11-01 latest --surfaces\n"
+        "Without flags only the catalog is read: inputs, tiles and why they changed, in less than a second.");
+    verb.callback([flags, &context] { run(context, *flags); });
+}
+
+}  // namespace citysplat::cli

@@ -1,0 +1,30 @@
+#include "citysplat/moving/scene.hpp"
+
+#include "citysplat/context.hpp"
+#include "core/error.hpp"
+#include "objects/stored/stored_folders.hpp"
+#include "tiling/store/city_reader.hpp"
+
+namespace citysplat::cli {
+
+std::unique_ptr<TileSource> open_scene(const NamedCity& city, const sim::Scenario& scenario) {
+    if (!city.name.empty())
+        return std::make_unique<tiling::CityReader>(city.name, city.generation.number(city.name));
+    if (scenario.things.empty())
+        throw UsageError("there is nothing to look at: name a city, or a --scenario with things of its own");
+    return std::make_unique<sim::NoCity>(scenario.classes.empty() ? ClassMap()
+                                                                  : ClassMap::load(scenario.classes));
+}
+
+sim::PreparedTraffic traffic_of(const sim::Scenario& scenario, std::span<const sim::SensorWay> ways,
+                                trace::ResidentCity& city, Context& context) {
+    const ClassMap classes =
+        scenario.classes.empty() ? city.source().classes() : ClassMap::load(scenario.classes);
+    const objects::StoredFolders folders;
+    sim::PreparedTraffic traffic = sim::prepare_traffic(scenario.things, sim::span_of(ways),
+                                                        {classes, &folders}, city, context.cancel());
+    for (const std::string& note : traffic.notes) context.say(note);
+    return traffic;
+}
+
+}  // namespace citysplat::cli
