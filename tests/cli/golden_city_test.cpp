@@ -63,7 +63,7 @@ TEST_CASE("a city of version 0.1 is built further, in whatever order, to the sam
     const GoldenCity golden;
     // Newer algorithms make other splats of the same points and means.
     const std::string both = test::run_json({"build", golden.city})["digest"];
-    CHECK(golden.catalog_version() == 4);
+    CHECK(golden.catalog_version() == 5);
     CHECK(test::run_json({"build", golden.city})["tiles_built"] == 0);
     CHECK(test::run_json({"build", golden.city, "--remove", "/street/second.xyz"})["tiles_total"] == 1);
     test::run_json({"rollback", golden.city});
@@ -99,7 +99,7 @@ TEST_CASE("a city of version 0.1 that lost its catalog is rebuilt from its objec
     fs::remove(golden.city + "/catalog.sqlite");
     test::run_json({"repair", golden.city});
     CHECK(golden.digest() == kDigestOfBoth);
-    CHECK(golden.catalog_version() == 4);
+    CHECK(golden.catalog_version() == 5);
     CHECK(test::run_json({"verify", golden.city, "--deep"})["corrupt"].empty());
     test::run_json({"build", golden.city});
     CHECK(test::run_json({"build", golden.city})["tiles_built"] == 0);
@@ -118,7 +118,7 @@ TEST_CASE(
 
     // Rules that came later make its tiles anew, with the splats they had.
     const int latest = test::run_json({"build", golden.city})["generation"];
-    CHECK(golden.catalog_version() == 4);
+    CHECK(golden.catalog_version() == 5);
     CHECK(golden.digest() == status["digest"]);
     const auto gated = test::run_json({"build", golden.city, "--most-thick", "2"});
     CHECK(gated["tiles_built"] == 0);

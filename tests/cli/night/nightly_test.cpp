@@ -72,7 +72,7 @@ struct NightCity {
 
 }  // namespace
 
-TEST_CASE("a night builds, reports and forgets; the next one has nothing to do") {
+TEST_CASE("a night builds, reports and forgets, and the next one has nothing to do") {
     const NightCity n;
     const json first = n.night();
     CHECK(first["status"] == "published");
