@@ -14,7 +14,7 @@ using tiling::Region;
 
 std::vector<FreeSpace::Looks> looks_of(const Region& region, const tiling::CityPoints& rays,
                                        const CancelToken& cancel) {
-    FreeSpace space(region);
+    FreeSpace space(region, cancel);
     rays.visit_rays(region.covered, [&](const tiling::Sector& sector, std::span<const tiling::Ray> some) {
         cancel.check();
         space.add_rays(sector, some);
