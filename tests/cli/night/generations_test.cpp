@@ -65,7 +65,7 @@ TEST_CASE("every verb that reads a city reads the generation that is asked for")
     CHECK(test::run_json({"pack", s.city, s.dir / "one.pack", "--generation", "one"})["generation"] == 1);
     CHECK(test::run_json({"verify", s.city, "--generation", "one", "--deep"})["checked"] <
           test::run_json({"verify", s.city, "--deep"})["checked"]);
-    std::ofstream(s.dir / "way.tum") << "0 43 3 2 0 0 0 1\n0.2 43.1 3 2 0 0 0 1\n";
+    std::ofstream(s.dir / "way.tum") << "0 43 3 0.5 0 0 0 1\n0.2 43.1 3 0.5 0 0 0 1\n";
     const auto simulate = [&](const std::vector<std::string>& more) {
         std::vector<std::string> words{"simulate", s.city,          "--sensor",
                                        "vlp-16",   "--trajectory",  s.dir / "way.tum",
@@ -75,7 +75,7 @@ TEST_CASE("every verb that reads a city reads the generation that is asked for")
     };
     CHECK(simulate({"--generation", "1"}) < simulate({}) / 2);
     CHECK(test::run_json({"clearance", s.city, "--generation", "one", "--trajectory", s.dir / "way.tum",
-                          "--box", "1,1,2", "--place", "0,0,-2.1", "--lift", "0"})["touching"] == 0);
+                          "--box", "1,1,2", "--place", "0,0,-0.6", "--lift", "0"})["touching"] == 0);
     CHECK(test::run_json({"rollback", s.city, "one"})["generation"] == 3);
     CHECK(test::run_json({"status", s.city})["digest"] == first["digest"]);
 }
