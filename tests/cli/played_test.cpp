@@ -252,6 +252,8 @@ TEST_CASE("flags that a scenario would pass over are refused by name") {
         command.insert(command.end(), flag.begin(), flag.end());
         const auto outcome = test::citysplat(command);
         CHECK(outcome.exit_code == 2);
-        CHECK_THAT(outcome.err, Catch::Contains(flag[0] + " requires"));
+        // CLI11's word and ours: which flag it belongs to is named either way.
+        CHECK_THAT(outcome.err,
+                   Catch::Contains(flag[0] + " requires") || Catch::Contains(flag[0] + " needs"));
     }
 }

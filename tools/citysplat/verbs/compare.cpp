@@ -1,6 +1,7 @@
 #include "compare/compare.hpp"
 
 #include "citysplat/cast_flags.hpp"
+#include "citysplat/comparing/distance_report.hpp"
 #include "citysplat/context.hpp"
 #include "citysplat/generations/generation_flag.hpp"
 #include "citysplat/input_flags.hpp"
@@ -58,85 +59,6 @@ struct CompareFlags {
     std::optional<double> most_lost_percent;
     std::size_t picture_scan = 0;             ///< counted from 1; 0: the middle one
     std::vector<const CLI::Option*> of_rays;  ///< what has a meaning with --rays alone
-};
-
-/// The report, gathered measure by measure; classes by name.
-class Report {
-  public:
-    explicit Report(const ClassMap& classes) : classes_(classes) {}
-
-    void distances(const std::string& prefix, const compare::DistancesByClass& d) {
-        json_["points"] = d.all.count();
-        put(json_, prefix, d.all);
-        for (const auto& [label, statistics] : d.classes) {
-            nlohmann::json& of = of_class(label);
-            of["points"] = statistics.count();
-            put(of, prefix, statistics);
-        }
-    }
-    void ghosts(const compare::DistancesByClass& d) {
-        json_["ghosts"] = d.all.share_above(kGhost_m);
-        for (const auto& [label, statistics] : d.classes)
-            of_class(label)["ghosts"] = statistics.share_above(kGhost_m);
-    }
-    void coverage(const CoverageByClass& c) {
-        put(json_, c.all);
-        for (const auto& [label, part] : c.classes) put(of_class(label), part);
-    }
-    const nlohmann::json& json() const { return json_; }
-
-    std::string text() const {
-        std::string out = line("class", "points", "C2C mean", "C2C p95", "truth mean", "truth p95", "ghosts",
-                               "coverage", "met first", "in truth");
-        out += row("all", json_);
-        for (const auto& [name, of] : json_["classes"].items()) out += row(name, of);
-        return out;
-    }
-
-  private:
-    static void put(nlohmann::json& of, const std::string& prefix, const compare::DistanceStatistics& s) {
-        of[prefix + "_mean_m"] = s.mean_m();
-        of[prefix + "_p95_m"] = s.quantile_m(0.95);
-        of[prefix + "_max_m"] = s.max_m();
-    }
-    static void put(nlohmann::json& of, const Coverage& c) {
-        of["coverage"] = c.share(c.covered);
-        of["coverage_rays"] = c.seen;
-        of["seen"] = c.rays == 0 ? 0 : static_cast<double>(c.seen) / static_cast<double>(c.rays);
-        of["holes"] = 1 - c.share(c.covered);
-        of["hidden"] = c.share(c.hidden);
-        of["met_first"] = c.share(c.met);
-        of["met_first_in_truth"] = c.share(c.met_in_truth);
-    }
-    nlohmann::json& of_class(std::uint16_t label) {
-        const auto& known = classes_.classes();
-        const std::string name =
-            known.contains(label) ? known.at(label).name : "label " + std::to_string(label);
-        return json_["classes"][name];
-    }
-    template <class... T>
-    static std::string line(T... fields) {
-        char buffer[256];
-        std::snprintf(buffer, sizeof buffer, "%-18s %12s %10s %10s %11s %10s %9s %9s %9s %9s\n", fields...);
-        return buffer;
-    }
-    static std::string row(const std::string& name, const nlohmann::json& of) {
-        const auto number = [&of](const char* key, const char* format, double factor) {
-            if (!of.contains(key)) return std::string("-");
-            char buffer[32];
-            std::snprintf(buffer, sizeof buffer, format, of[key].get<double>() * factor);
-            return std::string(buffer);
-        };
-        return line(name.c_str(), number("points", "%.0f", 1).c_str(),
-                    number("c2c_mean_m", "%.2f cm", 100).c_str(), number("c2c_p95_m", "%.2f cm", 100).c_str(),
-                    number("truth_mean_m", "%.2f cm", 100).c_str(),
-                    number("truth_p95_m", "%.2f cm", 100).c_str(), number("ghosts", "%.3f %%", 100).c_str(),
-                    number("coverage", "%.2f %%", 100).c_str(), number("met_first", "%.2f %%", 100).c_str(),
-                    number("met_first_in_truth", "%.2f %%", 100).c_str());
-    }
-
-    const ClassMap& classes_;
-    nlohmann::json json_ = {{"classes", nlohmann::json::object()}};
 };
 
 /// The clouds that truth.json names, in its directory.
@@ -392,7 +314,7 @@ void run(Context& context, const CompareFlags& f) {
     std::optional<tiling::CityReader> city;
     if (!f.city.empty()) city.emplace(f.city, f.generation.number(f.city));
     const ClassMap classes = class_names(f);
-    Report report(classes);
+    DistanceReport report(classes);
     std::optional<synth::Truth> truth;  // before the long work: what is missing is said at once
     if (!f.truth.empty()) truth.emplace(synth::Truth::load(f.truth));
     const auto simulated = f.simulated.empty() ? std::vector<InputSource>{} : expand_inputs(f.simulated);
