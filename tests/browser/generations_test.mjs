@@ -135,6 +135,7 @@ await test('publishing and gc while looking: what is shown stays, what is new is
   await settle(page);
   check(await page.evaluate(() => citysplat.city.generation) === published, 'the new one is shown');
   const link = page.url();
+  check(complaints.length === 0, complaints.join('\n'));
   await server.end();
   // Nobody holds the earlier ones any more.
   json('gc', city, '--keep', '1');
@@ -145,7 +146,6 @@ await test('publishing and gc while looking: what is shown stays, what is new is
   check((await late.page.textContent('#published')).includes('not retained'), 'an old address is told that its generation is gone');
   check(await late.page.evaluate(() => citysplat.city.generation) === published && late.complaints.every((c) => c.includes('404')), 'and the latest is shown');
   check(link.includes(`g=${published}`), 'the address names the generation');
-  check(complaints.length === 0, complaints.join('\n'));
 });
 
 await server.end();
