@@ -129,6 +129,19 @@ std::string model_report_text(const RayTally& with_model, const std::string& wha
            formatted("; it loses %.2f %% of the real returns\n", 100 * with_model.share(with_model.dropped));
 }
 
+std::vector<std::string> ray_warnings(std::uint64_t points_without_sensor, bool beams_missing) {
+    std::vector<std::string> warnings;
+    if (points_without_sensor > 0)
+        warnings.push_back(format_count(points_without_sensor) +
+                           " points have no sensor position and are left out; does --trajectory cover them?");
+    if (beams_missing)
+        warnings.push_back(
+            "the beams of the sensor were not found: nothing is said by beam, nor about rays that did not "
+            "come "
+            "back");
+    return warnings;
+}
+
 json ray_report_json(const compare::RayComparison& comparison, const sim::BeamTable& beams,
                      const ClassMap& classes) {
     json object = to_json_with_empty(comparison.all());

@@ -6,7 +6,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace citysplat::cli {
 
@@ -22,5 +24,8 @@ std::string ray_report_text(const compare::RayComparison& comparison, const sim:
 nlohmann::json model_report_json(const compare::RayTally& with_model);
 /// `what` loses returns: "the model of the sensor", say.
 std::string model_report_text(const compare::RayTally& with_model, const std::string& what);
+
+/// What a user should know before believing the report.
+std::vector<std::string> ray_warnings(std::uint64_t points_without_sensor, bool beams_missing);
 
 }  // namespace citysplat::cli

@@ -41,8 +41,23 @@ struct SurveyRay {
     std::uint16_t label;
 };
 
+/// Truth::intersect(), some rays at a time: all of a block would keep a user waiting who wants to stop.
+std::vector<synth::Truth::Hit> intersect(const synth::Truth& truth,
+                                         std::span<const synth::Truth::WorldRay> rays,
+                                         const CancelToken& cancel) {
+    constexpr std::size_t kAtOnce = 8192;
+    constexpr double kReach_m = 200;
+    std::vector<synth::Truth::Hit> hits(rays.size());
+    for (std::size_t begin = 0; begin < rays.size(); begin += kAtOnce) {
+        cancel.check();
+        const std::size_t count = std::min(kAtOnce, rays.size() - begin);
+        truth.intersect(rays.subspan(begin, count), kReach_m, std::span(hits).subspan(begin, count));
+    }
+    return hits;
+}
+
 std::vector<SurveyRay> survey_rays(const PointBatch& batch, double share, std::uint64_t key,
-                                   const synth::Truth& truth) {
+                                   const synth::Truth& truth, const CancelToken& cancel) {
     std::vector<synth::Truth::WorldRay> rays, recorded_rays;
     std::vector<double> recorded;
     for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -58,8 +73,7 @@ std::vector<SurveyRay> survey_rays(const PointBatch& batch, double share, std::u
         recorded_rays.push_back({recorded_origin, normalized(point - recorded_origin)});
         recorded.push_back(range);
     }
-    std::vector<synth::Truth::Hit> hits(rays.size());
-    truth.intersect(rays, 200, hits);
+    const std::vector<synth::Truth::Hit> hits = intersect(truth, rays, cancel);
     std::vector<SurveyRay> result;
     for (std::size_t i = 0; i < rays.size(); ++i) {
         if (!hits[i].found || std::fabs(hits[i].range_m - recorded[i]) > kSameSurface_m) continue;
@@ -158,8 +172,7 @@ void judge(std::span<const SurveyRay> survey, const CoverageSubject& subject, tr
     std::vector<trace::Hit> first(rays.size()), near(rays.size());
     model.closest(rays, first, cancel);
     model.closest(short_rays, near, cancel);
-    std::vector<synth::Truth::Hit> in_truth(survey.size());
-    subject.truth.intersect(true_rays, 200, in_truth);
+    const std::vector<synth::Truth::Hit> in_truth = intersect(subject.truth, true_rays, cancel);
     for (std::size_t i = 0; i < survey.size(); ++i) {
         const SurveyRay& s = survey[i];
         const auto off_m = [&](double range_m) { return (range_m - s.range_m) * s.cosine; };
@@ -215,7 +228,7 @@ CoverageByClass coverage(const CoverageSubject& subject, std::uint64_t wanted, s
             file->read_block(block, batch);
             if (batch.gps_time.empty())
                 throw InputError("coverage needs the GPS times of the drive; the cloud has none");
-            const std::vector<SurveyRay> survey = survey_rays(batch, share, ++key, subject.truth);
+            const std::vector<SurveyRay> survey = survey_rays(batch, share, ++key, subject.truth, cancel);
             judge(survey, subject, model, cancel, verdicts);
             for (const SurveyRay& r : survey) returns.add(r.recorded);
             stage.advance(batch.size());

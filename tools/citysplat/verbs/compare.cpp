@@ -157,19 +157,6 @@ struct RayCounts {
     }
 };
 
-std::vector<std::string> warnings_of(const RayCounts& counts, bool beams_missing) {
-    std::vector<std::string> warnings;
-    if (counts.without_sensor > 0)
-        warnings.push_back(format_count(counts.without_sensor) +
-                           " points have no sensor position and are left out; does --trajectory cover them?");
-    if (beams_missing)
-        warnings.push_back(
-            "the beams of the sensor were not found: nothing is said by beam, nor about rays that did not "
-            "come "
-            "back");
-    return warnings;
-}
-
 sim::RecordedDrive drive_of(Context& context, const CompareFlags& f) {
     Trajectory trajectory;
     if (!f.trajectory.empty()) trajectory = read_trajectory(f.trajectory, f.trajectory_reading.options());
@@ -276,7 +263,7 @@ void run_rays(Context& context, const CompareFlags& f) {
         });
         stage.advance(1);
     }
-    const auto warnings = warnings_of(counts, drive.beams().size() == 0 && !f.no_empty);
+    const auto warnings = ray_warnings(counts.without_sensor, drive.beams().size() == 0 && !f.no_empty);
     for (const std::string& warning : warnings) context.warn(warning);
     nlohmann::json result = ray_report_json(comparison, drive.beams(), classes);
     result["rays"] = counts.rays;
