@@ -110,7 +110,7 @@ void interrupt(const LongWork::Command& command, int moments) {
 
 }  // namespace
 
-TEST_CASE("Ctrl-C and SIGTERM are answered within two seconds by every verb that takes long") {
+TEST_CASE("Ctrl-C and SIGTERM are answered within two seconds by every verb that takes long", "[slow]") {
     const LongWork work({"20", "8000", "2"});
     for (const LongWork::Command& command : work.commands()) interrupt(command, 2);
 }
