@@ -278,6 +278,7 @@ class Builder {
     std::optional<Reason> why_all() const {
         if (latest_->tile_size_m != next_.tile_size_m) return Reason::split;
         if (latest_->parameters_key == next_.parameters_key) return std::nullopt;
+        if (latest_->parameters_key == key_with_old_tiles(next_.parameters_key)) return Reason::new_tile;
         const bool same_words = latest_->parameters == next_.parameters &&
                                 latest_->classes == next_.classes &&
                                 latest_->calibration == next_.calibration;
