@@ -290,6 +290,11 @@ TEST_CASE("tiles that cannot be made are named, not tried for ever, and can keep
         }
         CHECK_FALSE(build_toy(p.city, toy_options()).published);
     }
+    SECTION("who plans anew has mended the reason, and this host tries again") {
+        CHECK(plan_toy(p.city, toy_options({p.file_b})).joined);
+        CHECK(work_toy(p.city).made.tiles_built > 0);
+        CHECK(publish_plan(p.city).digest == p.clean_digest());
+    }
     SECTION("another host succeeds") {
         const fs::path failed =
             CityPaths(p.city).plans() / name_of_open_plan(CityPaths(p.city))->hex() / "failed";

@@ -100,6 +100,7 @@ class Builder {
         } else {
             PlanRecord record = make_record_of_plan();
             const bool same = before && same_work(before->plan, record);
+            if (same) PlanFolder(store_, before->name).forget_failures();
             result.open = same ? std::move(*before) : open_plan(store_, std::move(record));
             result.joined = same;
         }
