@@ -1,6 +1,7 @@
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "tiling/care/city_care.hpp"
+#include "tiling/care/pinned_city.hpp"
 #include "tiling/points/partition.hpp"
 #include "tiling/points/point_archive.hpp"
 #include "tiling/store/city_lock.hpp"
@@ -187,17 +188,17 @@ VerifyReport verify_city(const std::filesystem::path& city, bool deep, const Can
                          Progress& progress, std::optional<std::int64_t> only) {
     const ObjectStore store{CityPaths(city)};
     Catalog catalog = Catalog::open_to_read(store.paths().catalog());
-    const auto pinned = only ? catalog.generation(*only) : catalog.latest();
-    const auto pin = pinned ? CityLock::pin(store.paths(), pinned->id) : std::nullopt;
+    const PinnedCity pinned = pin_all(catalog, store.paths());
     Objects needed;
-    for (const GenerationRow& generation : catalog.history())
+    for (const GenerationRow& generation : pinned.generations)
         if (!only || generation.id == *only) needed.merge(objects_of(catalog, generation));
     VerifyReport report = check_objects(store, needed, deep, cancel, progress);
     if (deep) {
         std::set<Hash128> bad;
         for (const Damage& damage : report.corrupt) bad.insert(damage.object);
         RowCheck rows(catalog, store, bad);
-        for (Damage& damage : only&& pinned ? rows.run(*pinned, cancel) : rows.run(cancel))
+        const auto alone = only ? catalog.generation(*only) : std::nullopt;
+        for (Damage& damage : alone ? rows.run(*alone, cancel) : rows.run(cancel))
             report.corrupt.push_back(std::move(damage));
         if (!only) report.notes = unpublished_records(catalog, store);
     }
