@@ -59,11 +59,9 @@ TEST_CASE("a folder that cannot be read is no folder without files") {
     const std::string root = dir.path().string();
     CHECK(names(expand_inputs(std::vector{root + "/*/*.las"})) == Names{"a.las"});
     fs::create_symlink("day2", dir / "day2");  // a loop: the system says so to everybody, root too
-    CHECK_THROWS_AS(expand_inputs(std::vector{root + "/*/*.las"}), IoError);
+    CHECK_THROWS_AS(expand_inputs(std::vector{root + "/day2/*.las"}), IoError);
     CHECK_THROWS_WITH(expand_inputs(std::vector{root + "/day2/*.las"}), Contains("day2"));
-    fs::remove(dir / "day2");
-    fs::create_symlink("nowhere", dir / "day2");
-    CHECK(names(expand_inputs(std::vector{root + "/*/*.las"})) == Names{"a.las"});
+    CHECK_THROWS_WITH(expand_inputs(std::vector{root + "/day3/*.las"}), Contains("no file matches"));
 }
 
 TEST_CASE("a KITTI sequence is its scans with pose, time and labels") {

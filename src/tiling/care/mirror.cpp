@@ -83,14 +83,25 @@ bool same_generations(const std::vector<GenerationRow>& city, const CityPaths& c
                       [](const GenerationRow& a, const GenerationRow& b) { return a.record == b.record; });
 }
 
+/// Whether one of them is below the other, or they are the same.
+bool overlap(const fs::path& a, const fs::path& b) {
+    const fs::path one = fs::weakly_canonical(fs::absolute(a)) / "",
+                   other = fs::weakly_canonical(fs::absolute(b)) / "";
+    const auto below = [](const std::string& x, const std::string& y) { return x.starts_with(y); };
+    return below(one.string(), other.string()) || below(other.string(), one.string());
+}
+
 }  // namespace
+
+bool is_mirror(const CityPaths& paths) { return fs::exists(marker_of(paths)); }
 
 MirrorReport mirror_city(const fs::path& city, const fs::path& copy, const CancelToken& cancel,
                          Progress& progress) {
     const ObjectStore from{CityPaths(city)};
     require_city(from.paths());
-    if (fs::weakly_canonical(fs::absolute(city)) == fs::weakly_canonical(fs::absolute(copy)))
-        throw UsageError(copy.string() + " is the city itself");
+    if (overlap(city, copy))
+        throw UsageError(copy.string() +
+                         " is the city itself, in it or around it; mirror into another directory");
     Catalog catalog = Catalog::open_to_read(from.paths().catalog());
     const PinnedCity pinned = pin_all(catalog, from.paths());
     if (pinned.generations.empty()) throw ConfigError(city.string() + ": nothing has been built yet");

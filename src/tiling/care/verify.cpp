@@ -1,6 +1,8 @@
+#include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "tiling/care/city_care.hpp"
+#include "tiling/care/mirror.hpp"
 #include "tiling/care/pinned_city.hpp"
 #include "tiling/points/partition.hpp"
 #include "tiling/points/point_archive.hpp"
@@ -139,6 +141,8 @@ std::vector<std::string> unpublished_records(Catalog& catalog, const ObjectStore
         records.insert(generation.record);
     }
     std::vector<std::string> notes;
+    std::uint64_t forgotten = 0;
+    const bool copy = is_mirror(store.paths());
     store.for_each([&](const Hash128& object, std::uint64_t) {
         if (records.contains(object)) return;
         std::optional<GenerationRecord> record;
@@ -147,12 +151,19 @@ std::vector<std::string> unpublished_records(Catalog& catalog, const ObjectStore
         } catch (const CorruptionError&) {
             return;  // nothing needs it
         }
-        if (record && !why_not_published(*record) && !known.contains(record->generation.id))
+        if (!record || why_not_published(*record) || known.contains(record->generation.id)) return;
+        if (copy)
+            ++forgotten;
+        else
             notes.push_back("generation " + std::to_string(record->generation.id) + " has a record (object " +
                             object.hex() +
                             ") but is not in the catalog: its publishing was interrupted, or its row is "
                             "lost; citysplat repair takes it up");
     });
+    if (forgotten > 0)
+        notes.push_back(format_count(forgotten) +
+                        " generations that the city has forgotten are still in this copy; citysplat gc " +
+                        store.paths().root().string() + " --keep-last 1000000 removes them");
     std::sort(notes.begin(), notes.end());
     return notes;
 }
