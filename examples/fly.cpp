@@ -26,6 +26,8 @@ Vec3 operator-(Vec3 a, Vec3 b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
 Vec3 operator*(Vec3 a, double s) { return {a.x * s, a.y * s, a.z * s}; }
 double dot(Vec3 a, Vec3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
 double length(Vec3 a) { return std::sqrt(dot(a, a)); }
+// Commands without their last digits, in which the functions of C libraries differ.
+double rounded(double v) { return std::floor(v * 1e6 + 0.5) / 1e6; }
 double shortest(double angle) { return angle - 2 * kPi * std::floor(angle / (2 * kPi) + 0.5); }
 
 struct Flight {
@@ -62,14 +64,15 @@ void remember(Flight& f, const Scan& scan) {
 double free_along(const Flight& f, Vec3 direction, double radius) {
     const Vec3 here = f.uav.pose().position;
     double free = kSees_m;
-    const auto look = [&](Vec3 point) {
+    const auto look = [&](Vec3 point, double tube) {
         const Vec3 d = point - here;
         const double along = dot(d, direction);
-        if (along > 0 && dot(d, d) - along * along < radius * radius) free = std::min(free, along);
+        if (along > 0 && dot(d, d) - along * along < tube * tube) free = std::min(free, along);
     };
     for (const auto& points : f.seen)
-        for (const Vec3& point : points) look(point);
-    for (const Vec3& point : f.others) look(point);
+        for (const Vec3& point : points) look(point, radius);
+    // Who flies will be elsewhere in a moment.
+    for (const Vec3& point : f.others) look(point, 2 * radius);
     return free;
 }
 
@@ -152,7 +155,7 @@ int main(int argc, char** argv) try {
     std::vector<Flight> flights;
     for (const std::size_t i : {0u, 1u}) {
         const double yaw = std::atan2(i ? -ahead.y : ahead.y, i ? -ahead.x : ahead.x);
-        const Pose start{ends[i], 0, 0, std::sin(yaw / 2), std::cos(yaw / 2)};
+        const Pose start{ends[i], 0, 0, rounded(std::sin(yaw / 2)), rounded(std::cos(yaw / 2))};
         flights.push_back({i ? "second" : "first", i, Uav("quadrotor", start, 0, i + 1), ends[1 - i], yaw});
     }
 
@@ -160,9 +163,10 @@ int main(int argc, char** argv) try {
     while (now < 2 * metres && !(flights[0].arrived && flights[1].arrived)) {
         std::vector<std::vector<Trajectory::Stamped>> flown;
         for (Flight& f : flights) {
-            const Vec3 velocity = decide(f, blind);
+            const Vec3 wanted = decide(f, blind);
+            const Vec3 velocity{rounded(wanted.x), rounded(wanted.y), rounded(wanted.z)};
             const double turn = shortest(std::atan2(velocity.y, velocity.x) - f.yaw);
-            const double rate = std::clamp(turn / kStep_s, -1.5, 1.5);
+            const double rate = rounded(std::clamp(turn / kStep_s, -1.5, 1.5));
             f.yaw += rate * kStep_s;
             f.uav.fly_with(velocity, rate);
             const Vec3 before = f.uav.pose().position;

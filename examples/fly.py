@@ -23,6 +23,11 @@ def shortest(angle):
     return angle - 2 * math.pi * math.floor(angle / (2 * math.pi) + 0.5)
 
 
+def rounded(v):
+    """Commands without their last digits, in which the functions of C libraries differ."""
+    return math.floor(v * 1e6 + 0.5) / 1e6
+
+
 def length(v):
     return math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
 
@@ -30,7 +35,7 @@ def length(v):
 class Flight:
     def __init__(self, name, start, goal, yaw, seed):
         self.name, self.goal, self.yaw = name, goal, yaw
-        self.uav = cs.Uav([*start, 0, 0, math.sin(yaw / 2), math.cos(yaw / 2)], seed=seed)
+        self.uav = cs.Uav([*start, 0, 0, rounded(math.sin(yaw / 2)), rounded(math.cos(yaw / 2))], seed=seed)
         self.seen, self.others = deque(maxlen=MEMORY), np.zeros((0, 3))
         self.flown, self.nearest, self.what = 0.0, 1.0, "nothing"
         self.collisions, self.touches, self.arrived = 0, False, False
@@ -51,7 +56,9 @@ class Flight:
         """How far a tube in this direction is free. Who is nearer to something than that gets away from it."""
         x, y, z = self.away
         along = x * direction[0] + y * direction[1] + z * direction[2]
-        inside = (along > 0) & (self.away2 - along * along < radius * radius)
+        tube = np.full(len(x), radius)
+        tube[len(x) - len(self.others):] *= 2  # who flies will be elsewhere in a moment
+        inside = (along > 0) & (self.away2 - along * along < tube * tube)
         return along[inside].min(initial=SEES)
 
     def decide(self, blind):
@@ -84,8 +91,8 @@ class Flight:
 
     def fly(self, now, blind):
         """Returns the poses of the next step."""
-        velocity = self.decide(blind)
-        rate = min(max(shortest(math.atan2(velocity[1], velocity[0]) - self.yaw) / STEP, -1.5), 1.5)
+        velocity = [rounded(v) for v in self.decide(blind)]
+        rate = rounded(min(max(shortest(math.atan2(velocity[1], velocity[0]) - self.yaw) / STEP, -1.5), 1.5))
         self.yaw += rate * STEP
         self.uav.fly_with(velocity, rate)
         before = self.place()
