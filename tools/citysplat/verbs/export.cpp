@@ -7,6 +7,7 @@
 #include "io/write/export_splats.hpp"
 #include "io/write/point_sink.hpp"
 #include "splat/recipe.hpp"
+#include "tiling/care/own_files.hpp"
 #include "tiling/carve/carved_points.hpp"
 #include "tiling/store/city_reader.hpp"
 
@@ -78,6 +79,7 @@ void run_removed(Context& context, const ExportFlags& f) {
 }
 
 void run(Context& context, const ExportFlags& f) {
+    tiling::refuse_files_of_city(f.out);
     if (f.removed) return run_removed(context, f);
     const Stopwatch watch;
     const bool laz = f.format == "laz";
