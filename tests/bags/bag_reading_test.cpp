@@ -79,6 +79,9 @@ TEST_CASE("clouds without a pose are left out and counted") {
     CHECK(file->info().points == 10);
     REQUIRE_FALSE(file->info().notes.empty());
     CHECK_THAT(file->info().notes[0], Contains("2 of 3 clouds"));
+    const auto built = test::run_json({"build", dir / "city", path, "--memory", "256M"});
+    CHECK(built["points_read"] == 30);
+    CHECK(built["points_dropped"]["damaged"] == 20);
     image.with_tf = false;
     image.write(path);
     CHECK_THROWS_WITH(open_point_file(path), Contains("\"lidar\"") && Contains("tf"));
@@ -99,6 +102,7 @@ TEST_CASE("broken bags are refused by record, with the way out") {
     const auto salvaged = [&](std::size_t points) {
         ReadOptions salvage;
         salvage.salvage = true;
+        CHECK(open_point_file(broken, salvage)->info().points_lost > 0);
         CHECK(read_all(broken, salvage).x.size() == points);
     };
     SECTION("cut in the middle of a chunk") {
@@ -125,6 +129,23 @@ TEST_CASE("broken bags are refused by record, with the way out") {
         io::store_le(bytes.data() + chunk + 1, ~std::uint64_t{0});
         refused(bytes, "--salvage");
         salvaged(10);
+    }
+    SECTION("a record that is no chunk any more, and would be passed over") {
+        auto bytes = whole;
+        bytes[chunk] ^= std::byte{0x40};
+        refused(bytes, "counts 9 messages, and has 8");
+        refused(bytes, "--salvage");
+        salvaged(20);
+        ReadOptions salvage;
+        salvage.salvage = true;
+        const auto notes = open_point_file(broken, salvage)->info().notes;
+        CHECK(std::any_of(notes.begin(), notes.end(),
+                          [](const std::string& note) { return note.starts_with("1 messages"); }));
+    }
+    SECTION("metadata that are none any more: the clock would be another one") {
+        auto bytes = whole;
+        bytes[find_record(whole, 12)] ^= std::byte{0x40};
+        refused(bytes, "counts 1 records of metadata, and has 0");
     }
     SECTION("an unknown compression") {
         auto bytes = whole;
