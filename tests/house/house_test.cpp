@@ -27,6 +27,7 @@ const std::map<std::string, Names> kMayUse{
     {"adjust", {"core", "model", "io"}},
     {"tiling", {"core", "model", "io"}},
     {"splat", {"core", "model", "io", "adjust", "tiling"}},
+    {"mesh", {"core", "model", "tiling", "splat"}},
     {"trace", {"core", "model"}},
     {"objects", {"core", "model", "io", "adjust", "tiling", "splat", "trace"}},
     {"sim", {"core", "model", "io", "trace"}},
