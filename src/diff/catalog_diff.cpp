@@ -1,5 +1,7 @@
 #include "diff/catalog_diff.hpp"
 
+#include "tiling/build/publisher.hpp"
+
 #include <map>
 
 namespace citysplat::diff {
@@ -31,10 +33,16 @@ std::vector<InputChange> compare_inputs(tiling::Catalog& catalog, const Generati
     return sorted;
 }
 
+bool same_parameters(const GenerationRow& from, const GenerationRow& to) {
+    return from.parameters_key == to.parameters_key ||
+           from.parameters_key == tiling::key_with_old_tiles(to.parameters_key) ||
+           to.parameters_key == tiling::key_with_old_tiles(from.parameters_key);
+}
+
 tiling::Reason reason_of(const GenerationRow& from, const GenerationRow& to, const ProductRow* before,
                          const ProductRow& after) {
     if (from.tile_size_m != to.tile_size_m) return tiling::Reason::split;
-    if (from.parameters_key != to.parameters_key)
+    if (!same_parameters(from, to))
         return from.parameters == to.parameters && from.classes == to.classes &&
                        from.calibration == to.calibration
                    ? tiling::Reason::algorithm

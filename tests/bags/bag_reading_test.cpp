@@ -126,6 +126,23 @@ TEST_CASE("broken bags are refused by record, with the way out") {
         refused(bytes, "--salvage");
         salvaged(10);
     }
+    SECTION("a record that is no chunk any more, and would be passed over") {
+        auto bytes = whole;
+        bytes[chunk] ^= std::byte{0x40};
+        refused(bytes, "counts 9 messages, and has 8");
+        refused(bytes, "--salvage");
+        salvaged(20);
+        ReadOptions salvage;
+        salvage.salvage = true;
+        const auto notes = open_point_file(broken, salvage)->info().notes;
+        CHECK(std::any_of(notes.begin(), notes.end(),
+                          [](const std::string& note) { return note.starts_with("1 messages"); }));
+    }
+    SECTION("metadata that are none any more: the clock would be another one") {
+        auto bytes = whole;
+        bytes[find_record(whole, 12)] ^= std::byte{0x40};
+        refused(bytes, "counts 1 records of metadata, and has 0");
+    }
     SECTION("an unknown compression") {
         auto bytes = whole;
         const auto text = std::string("\3\0\0\0lz4", 7);

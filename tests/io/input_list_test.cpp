@@ -53,6 +53,17 @@ TEST_CASE("files, folders, patterns and lists become sorted sources, each once")
     CHECK_THROWS_AS(expand({"@" + root + "/self"}), UsageError);
 }
 
+TEST_CASE("a folder that cannot be read is no folder without files") {
+    test::TempDir dir;
+    write_text(dir / "day1/a.las", "x");
+    const std::string root = dir.path().string();
+    CHECK(names(expand_inputs(std::vector{root + "/*/*.las"})) == Names{"a.las"});
+    fs::create_symlink("day2", dir / "day2");  // a loop: the system says so to everybody, root too
+    CHECK_THROWS_AS(expand_inputs(std::vector{root + "/day2/*.las"}), IoError);
+    CHECK_THROWS_WITH(expand_inputs(std::vector{root + "/day2/*.las"}), Contains("day2"));
+    CHECK_THROWS_WITH(expand_inputs(std::vector{root + "/day3/*.las"}), Contains("no file matches"));
+}
+
 TEST_CASE("a KITTI sequence is its scans with pose, time and labels") {
     test::TempDir dir;
     write_text(dir / "seq/velodyne/000000.bin", std::string(16, '\0'));

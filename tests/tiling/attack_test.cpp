@@ -256,3 +256,26 @@ TEST_CASE("a touched input leaves every generation readable, not only the latest
     CHECK(roll_back(c.city, 1) == 3);
     CHECK(digest_of_tiles(CityReader(c.city)) == c.first.digest);
 }
+
+TEST_CASE("a trajectory that is replaced while inputs are read is noticed for each of them") {
+    TempDir dir(memory_directory());
+    const auto city = dir / "city", path = dir / "drive.tum";
+    const auto write_path = [&](double height_m) {
+        std::ofstream out(path);
+        for (int i = 0; i <= 200; ++i) out << i << ' ' << 1000 + i << " 2000 " << height_m << " 0 0 0 1\n";
+    };
+    write_path(1);
+    BuildOptions options = toy_options();
+    for (const char* name : {"a.cloud", "b.cloud"}) {
+        write_cloud(dir / name, street(name[0], 1000, 2000, 30, 3));
+        options.inputs.push_back({dir / name, path});
+    }
+    BuildOptions replacing = options;
+    replacing.open = [&](const fs::path& cloud, const std::string& reading) {
+        if (cloud.filename() == "a.cloud") write_path(2.5);
+        return options.open(cloud, reading);
+    };
+    build_toy(city, replacing);
+    CHECK(build_toy(city, options).inputs_read == 2);
+    CHECK(build_toy(city, options).inputs_read == 0);
+}

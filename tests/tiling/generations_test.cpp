@@ -3,7 +3,9 @@
 #include "core/error.hpp"
 #include "core/math/rng_hd.hpp"
 #include "tiling/care/city_care.hpp"
+#include "tiling/care/mirror.hpp"
 #include "tiling/care/pack.hpp"
+#include "tiling/store/city_lock.hpp"
 #include "tiling/store/city_paths.hpp"
 #include "tiling/store/city_reader.hpp"
 #include "tiling/toy_city.hpp"
@@ -11,9 +13,13 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <ctime>
 #include <map>
 #include <set>
+#include <sys/resource.h>
+#include <thread>
 
 using namespace citysplat;
 using namespace citysplat::tiling;
@@ -159,8 +165,19 @@ TEST_CASE("spans of time are years, months, days and hours in this order") {
     CHECK(span.months == 6);
     CHECK(span.days == 14);
     CHECK(span.hours == 12);
-    for (const char* bad : {"", "d", "14", "14d1y", "1.5d", "-1d", "14 d", "99999999999d", "7w", "1d1d"})
+    for (const char* bad :
+         {"", "d", "14", "14d1y", "1.5d", "-1d", "14 d", "99999999999d", "7w", "1d1d", "40000y"})
         CHECK_THROWS_AS(parse_span(bad), UsageError);
+}
+
+TEST_CASE("a span that is longer than all of history keeps all of it") {
+    const auto all = synthetic_days(400, 1'699'920'000, 7);
+    for (const char* span : {"10000y", "100000m", "100000d", "10000y100000m100000d100000h"}) {
+        INFO(span);
+        Retention retention;
+        retention.within = parse_span(span);
+        for (const Verdict& verdict : decide(all, retention)) REQUIRE(verdict.is_kept());
+    }
 }
 
 TEST_CASE("a generation is found by number, tag and date") {
@@ -248,6 +265,39 @@ TEST_CASE("a tagged generation is kept by gc until its tag is taken away") {
     remove_tag(c.city, "survey");
     CHECK(collect_garbage(c.city, Retention::newest(1), false).forgotten == std::vector<std::int64_t>{1});
     CHECK(c.damage().empty());
+}
+
+TEST_CASE("more generations than files may be open are mirrored, verified and forgotten") {
+    TwoGenerations c;
+    for (int i = 0; i < 45; ++i) roll_back(c.city, {});
+    rlimit before{};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+    const rlimit few{48, before.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+    CancelToken cancel;
+    Progress progress;
+    CHECK_NOTHROW(mirror_city(c.city, c.dir / "copy", cancel, progress));
+    CHECK_NOTHROW(pack_city(c.city, c.dir / "pack", cancel, progress));
+    CHECK_NOTHROW(unpack_city(c.dir / "pack", c.dir / "unpacked", cancel, progress));
+    CHECK(c.damage().empty());
+    CHECK_NOTHROW(collect_garbage(c.city, Retention::newest(1), false));
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+    CHECK(Catalog::open_to_read(CityPaths(c.city).catalog()).history().size() == 1);
+}
+
+TEST_CASE("what is being verified is not forgotten meanwhile") {
+    TwoGenerations c;
+    std::atomic<bool> pinned = false, ended = false;
+    std::thread verifier([&] {
+        while (!pinned && !ended) CHECK(c.damage().empty());
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    while (!pinned && std::chrono::steady_clock::now() - begin < std::chrono::seconds(30))
+        pinned = CityLock::is_pinned(CityPaths(c.city), 1);
+    ended = true;
+    verifier.join();
+    CHECK(pinned);
+    CHECK(collect_garbage(c.city, Retention::newest(1), false).forgotten == std::vector<std::int64_t>{1});
 }
 
 TEST_CASE("one generation can be verified alone") {

@@ -103,6 +103,11 @@ TEST_CASE("nothing but a copy of this city is written over") {
     const Mirrored m;
     CHECK_THROWS_AS(m.mirror(m.city), UsageError);
     CHECK_THROWS_AS(m.mirror(m.city / "."), UsageError);
+    for (const fs::path& inside :
+         {m.city / "copy", m.city / "objects" / "ab", m.city / ".." / "city" / "x"}) {
+        CHECK_THROWS_WITH(m.mirror(inside), Catch::Contains("in it"));
+        CHECK_FALSE(CityPaths(inside).is_city());
+    }
     const fs::path thesis = m.dir / "thesis";
     fs::create_directory(thesis);
     std::ofstream(thesis / "chapter") << "precious";
@@ -121,6 +126,20 @@ TEST_CASE("nothing but a copy of this city is written over") {
     }());
     CHECK_THROWS_WITH(m.mirror(m.copy), Catch::Contains("never had"));
     CHECK(CityReader(m.copy).generation().id == 3);
+}
+
+TEST_CASE("generations that the city forgot are no broken publish of the copy") {
+    const Mirrored m;
+    collect_garbage(m.city, Retention::newest(1), false);
+    m.mirror(m.copy);
+    CancelToken cancel;
+    Progress progress;
+    const auto notes = [&] { return verify_city(m.copy, true, cancel, progress).notes; };
+    REQUIRE(notes().size() == 1);
+    CHECK_THAT(notes()[0], Catch::Contains("1 generations") && Catch::Contains("gc"));
+    collect_garbage(m.copy, Retention::newest(1'000'000), false);
+    CHECK(notes().empty());
+    CHECK(Mirrored::digest_of(m.copy) == m.digest_2);
 }
 
 TEST_CASE("a damaged object of the city does not reach the copy") {

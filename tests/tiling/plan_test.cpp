@@ -270,6 +270,31 @@ TEST_CASE("tiles that cannot be made are named, not tried for ever, and can keep
         options.keep_old_for_failed = true;
         CHECK_THROWS_WITH(publish_plan(p.city, options), Catch::Contains("an odd tile"));
     }
+    SECTION("a tile that kept its old state is made by the next build that can") {
+        write_cloud(p.file_a, street(3, 1000, 2000, 90, 3));
+        plan_toy(p.city, toy_options());
+        REQUIRE(!work().made.failures.empty());
+        PublishOptions options;
+        options.keep_old_for_failed = true;
+        const PublishReport kept = publish_plan(p.city, options);
+        REQUIRE(kept.published);
+        REQUIRE(!kept.kept_old.empty());
+        p.check_whole();
+        const Hash128 clean = build_toy(p.dir / "clean", toy_options({p.file_a})).digest;
+        REQUIRE(kept.digest != clean);
+        SECTION("by a build") { CHECK(build_toy(p.city, toy_options()).digest == clean); }
+        SECTION("by workers") {
+            CHECK(plan_toy(p.city, toy_options()).open);
+            work_toy(p.city);
+            CHECK(publish_plan(p.city).digest == clean);
+        }
+        CHECK_FALSE(build_toy(p.city, toy_options()).published);
+    }
+    SECTION("who plans anew has mended the reason, and this host tries again") {
+        CHECK(plan_toy(p.city, toy_options({p.file_b})).joined);
+        CHECK(work_toy(p.city).made.tiles_built > 0);
+        CHECK(publish_plan(p.city).digest == p.clean_digest());
+    }
     SECTION("another host succeeds") {
         const fs::path failed =
             CityPaths(p.city).plans() / name_of_open_plan(CityPaths(p.city))->hex() / "failed";

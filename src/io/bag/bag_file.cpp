@@ -262,9 +262,12 @@ class BagFile final : public PointFile {
             throw InputError(name_ + ": none of its " + format_count(all) +
                              " clouds lies within the times of tf and odometry");
         if (lost > 0)
-            info_.notes.push_back(
-                format_count(lost) + " of " + format_count(all) +
-                " clouds lie before or after the poses of tf and odometry and are left out");
+            note_loss(format_count(lost) + " of " + format_count(all) +
+                      " clouds lie before or after the poses of tf and odometry and are left out");
+    }
+
+    void note_loss(const std::string& line) {
+        info_.notes.push_back(line);
     }
 
     static void place(const FramePath& path, bool in_world, PointBatch& out) {
@@ -321,12 +324,13 @@ class BagFile final : public PointFile {
                     "points of some clouds have no time; all are taken at the stamp of their cloud");
         }
         info_.has_gps_time = info_.has_sensor = true;
-        if (livox_ > 0)
-            info_.notes.push_back(format_count(livox_) + " messages of Livox (CustomMsg) are not read");
+        if (livox_ > 0) note_loss(format_count(livox_) + " messages of Livox (CustomMsg) are not read");
         if (reader_.damaged_chunks() > 0)
-            info_.notes.push_back(format_count(reader_.damaged_chunks()) + " damaged chunks are left out");
-        if (!reader_.complete())
-            info_.notes.push_back("the file ends before its data do; what is whole is read");
+            note_loss(format_count(reader_.damaged_chunks()) + " damaged chunks are left out");
+        if (reader_.missing_messages() > 0)
+            note_loss(format_count(reader_.missing_messages()) +
+                      " messages that the file counts are not there");
+        if (!reader_.complete()) note_loss("the file ends before its data do; what is whole is read");
     }
 
     static constexpr std::int64_t kMostOffset_s = 100'000'000'000;

@@ -78,6 +78,7 @@ void McapReader::find_records() {
     if (file_.read_some_at(0, magic) < 8 || std::memcmp(magic, kMagic.data(), 8) != 0)
         throw InputError(file_.path().string() + ": byte 0: not an MCAP file; expected its magic");
     std::uint64_t at = 8;
+    std::uint32_t metadata_records = 0;
     while (at + kRecordHeadBytes <= size) {
         std::byte head[kRecordHeadBytes];
         file_.read_at(at, head);
@@ -87,6 +88,12 @@ void McapReader::find_records() {
         if (opcode == Opcode{0}) fail(at, "has the opcode 0, which no record has; the file is damaged here");
         if (opcode == Opcode::data_end || opcode == Opcode::footer) {
             complete_ = true;
+            if (opcode == Opcode::data_end) read_statistics(at + kRecordHeadBytes + bytes);
+            if (statistics_ && !salvage_ && metadata_records != statistics_->metadata)
+                fail(statistics_->record, "the file counts " + std::to_string(statistics_->metadata) +
+                                              " records of metadata, and has " +
+                                              std::to_string(metadata_records) +
+                                              "; it is damaged, --salvage reads what is there");
             return;
         }
         if (opcode == Opcode::chunk) {
@@ -99,6 +106,7 @@ void McapReader::find_records() {
                 std::vector<std::byte> content(static_cast<std::size_t>(bytes));
                 file_.read_at(at + kRecordHeadBytes, content);
                 take_metadata(content, at);
+                ++metadata_records;
             } else {
                 items_.push_back({at, bytes, static_cast<std::uint8_t>(opcode), McapPlace::kNoChunk});
             }
@@ -110,6 +118,34 @@ void McapReader::find_records() {
              "the file ends here, before the end of its data: it was cut off, or is still being written; "
              "--salvage reads "
              "what is whole");
+}
+
+/// From the summary, which begins at `at` and may be anything: what is no record of statistics is passed
+/// over.
+void McapReader::read_statistics(std::uint64_t at) {
+    constexpr std::size_t kBytes = 8 + 2 + 4 + 4 + 4 + 4;
+    for (std::byte head[kRecordHeadBytes + kBytes]; fits(at, sizeof head, file_.size());) {
+        file_.read_at(at, head);
+        const auto bytes = load_le<std::uint64_t>(head + 1);
+        if (static_cast<Opcode>(head[0]) == Opcode::footer ||
+            !fits(at + kRecordHeadBytes, bytes, file_.size()))
+            return;
+        if (static_cast<Opcode>(head[0]) == Opcode::statistics && bytes >= kBytes) {
+            const std::byte* content = head + kRecordHeadBytes;
+            statistics_ = {at, load_le<std::uint64_t>(content), load_le<std::uint32_t>(content + 18)};
+            return;
+        }
+        at += kRecordHeadBytes + bytes;
+    }
+}
+
+void McapReader::count_messages(std::uint64_t seen) {
+    if (!statistics_ || seen == statistics_->messages) return;
+    if (!salvage_)
+        fail(statistics_->record, "the file counts " + format_count(statistics_->messages) +
+                                      " messages, and has " + format_count(seen) +
+                                      "; it is damaged, --salvage reads what is there");
+    missing_messages_ = statistics_->messages - std::min(seen, statistics_->messages);
 }
 
 McapReader::Chunk McapReader::read_chunk_head(std::uint64_t record, std::uint64_t bytes) const {
@@ -232,7 +268,12 @@ void McapReader::walk_chunk(std::size_t number, const std::function<void(const M
     }
 }
 
-void McapReader::for_each_message(const std::function<void(const McapMessage&)>& take) {
+void McapReader::for_each_message(const std::function<void(const McapMessage&)>& take_one) {
+    std::uint64_t seen = 0;
+    const std::function<void(const McapMessage&)> take = [&](const McapMessage& message) {
+        ++seen;
+        take_one(message);
+    };
     for (const Item& item : items_) {
         if (item.chunk != McapPlace::kNoChunk) {
             // Under salvage a chunk is taken whole or not at all.
@@ -262,6 +303,7 @@ void McapReader::for_each_message(const std::function<void(const McapMessage&)>&
               {McapPlace::kNoChunk, begin, item.bytes - kMessageHeadBytes},
               std::span<const std::byte>(bytes).subspan(kMessageHeadBytes)});
     }
+    count_messages(seen);
 }
 
 std::vector<std::byte> McapReader::content(const McapPlace& place) const {

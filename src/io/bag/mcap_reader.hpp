@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,8 +34,10 @@ struct McapMessage {
 };
 
 /// Reads an MCAP file from its beginning to its end; the indexes at the end, which may be missing or wrong,
-/// are not needed. Chunks are checked by their checksum. Everything that a file claims is held against what
-/// it is; the InputError names the file, the record by its byte, and the way out.
+/// are not needed. Chunks are checked by their checksum, and where the file counts its messages they must all
+/// be there: a record whose opcode was damaged is passed over, as one of a kind that is not known. Everything
+/// that a file claims is held against what it is; the InputError names the file, the record by its byte, and
+/// the way out.
 class McapReader {
   public:
     /// Looks through the records. With `salvage` a file may end anywhere, and chunks may be damaged; they are
@@ -47,6 +50,8 @@ class McapReader {
     const std::map<std::string, std::string>& own_metadata() const { return own_metadata_; }
     std::uint64_t damaged_chunks() const { return damaged_chunks_; }
     bool complete() const { return complete_; }
+    /// With `salvage`: messages that the file counts and that were not there.
+    std::uint64_t missing_messages() const { return missing_messages_; }
 
     /// Calls `take` for all messages in the order of the file. Once only, before content().
     void for_each_message(const std::function<void(const McapMessage&)>& take);
@@ -64,6 +69,8 @@ class McapReader {
 
     [[noreturn]] void fail(std::uint64_t record, const std::string& why) const;
     void find_records();
+    void read_statistics(std::uint64_t at);
+    void count_messages(std::uint64_t seen);
     Chunk read_chunk_head(std::uint64_t record, std::uint64_t bytes) const;
     std::vector<std::byte> read_chunk(const Chunk& chunk) const;
     void take_schema(std::span<const std::byte> content, std::uint64_t record);
@@ -84,7 +91,13 @@ class McapReader {
     std::map<std::uint16_t, std::pair<std::string, std::string>> schemas_;  ///< name and encoding
     std::map<std::uint16_t, McapChannel> channels_;
     std::map<std::string, std::string> own_metadata_;
-    std::uint64_t damaged_chunks_ = 0;
+    std::uint64_t damaged_chunks_ = 0, missing_messages_ = 0;
+    /// What the summary counts, and where; nothing when it does not.
+    struct Statistics {
+        std::uint64_t record, messages;
+        std::uint32_t metadata;
+    };
+    std::optional<Statistics> statistics_;
 };
 
 }  // namespace citysplat::io

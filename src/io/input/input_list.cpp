@@ -4,11 +4,11 @@
 #include "core/file.hpp"
 #include "core/text.hpp"
 #include "io/input/open_point_file.hpp"
+#include "io/input/pattern.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <glob.h>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -93,11 +93,7 @@ class Expander {
     }
 
     void add_pattern(const fs::path& pattern) {
-        ::glob_t matches{};
-        const int result = ::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &matches);
-        std::vector<fs::path> paths(matches.gl_pathv,
-                                    matches.gl_pathv + (result == 0 ? matches.gl_pathc : 0));
-        ::globfree(&matches);
+        const std::vector<fs::path> paths = io::matches_of(pattern.string());
         if (paths.empty()) throw InputError("no file matches " + pattern.string());
         for (const auto& path : paths) {
             cancel_.check();

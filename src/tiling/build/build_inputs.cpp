@@ -105,8 +105,9 @@ class InputResolver {
         if (known && stamp == row.stamp && same_trajectory && archive_is_there(row.source)) return true;
         const SourceTrajectory* trajectory = nullptr;
         if (!row.trajectory.empty()) {
-            row.trajectory_stamp = stamp_of(row.trajectory);
-            trajectory = &load_trajectory(row);
+            const LoadedTrajectory& loaded = load_trajectory(row);
+            row.trajectory_stamp = loaded.stamp;
+            trajectory = &loaded.trajectory;
         }
         row.stamp = stamp;
         row.source = find_by_content(row, trajectory);
@@ -133,12 +134,20 @@ class InputResolver {
                               row.path);
     }
 
-    const SourceTrajectory& load_trajectory(const InputRow& row) {
+    /// With the stamp from before it was read: all inputs that use it say how old it is, however long reading
+    /// them takes.
+    struct LoadedTrajectory {
+        FileStamp stamp;
+        SourceTrajectory trajectory;
+    };
+
+    const LoadedTrajectory& load_trajectory(const InputRow& row) {
         const auto key = std::pair(row.trajectory, row.reading);
         const auto found = trajectories_.find(key);
         if (found != trajectories_.end()) return found->second;
+        const FileStamp stamp = stamp_of(row.trajectory);
         SourceTrajectory loaded(options_.load_trajectory(row.trajectory, row.reading));
-        return trajectories_.emplace(key, std::move(loaded)).first->second;
+        return trajectories_.emplace(key, LoadedTrajectory{stamp, std::move(loaded)}).first->second;
     }
 
     /// Touched and renamed files are found by their bytes. A file of a size never seen is not read for it.
@@ -328,7 +337,7 @@ class InputResolver {
     std::map<std::string, InputRow> rows_;
     std::set<std::string> named_, gone_;
     std::size_t known_ = 0;  ///< inputs that the city has
-    std::map<std::pair<std::string, std::string>, SourceTrajectory> trajectories_;
+    std::map<std::pair<std::string, std::string>, LoadedTrajectory> trajectories_;
     const std::size_t most_queued_ =
         std::clamp<std::size_t>(descriptor_budget() / kFilesPerInput, 1, kMostQueued);
     std::vector<Queued> queue_;

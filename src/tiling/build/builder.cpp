@@ -100,6 +100,7 @@ class Builder {
         } else {
             PlanRecord record = make_record_of_plan();
             const bool same = before && same_work(before->plan, record);
+            if (same) PlanFolder(store_, before->name).forget_failures();
             result.open = same ? std::move(*before) : open_plan(store_, std::move(record));
             result.joined = same;
         }
@@ -278,6 +279,7 @@ class Builder {
     std::optional<Reason> why_all() const {
         if (latest_->tile_size_m != next_.tile_size_m) return Reason::split;
         if (latest_->parameters_key == next_.parameters_key) return std::nullopt;
+        if (latest_->parameters_key == key_with_old_tiles(next_.parameters_key)) return Reason::new_tile;
         const bool same_words = latest_->parameters == next_.parameters &&
                                 latest_->classes == next_.classes &&
                                 latest_->calibration == next_.calibration;

@@ -292,6 +292,11 @@ std::vector<FailedTile> PlanFolder::failures() const {
     return failures;
 }
 
+void PlanFolder::forget_failures() const {
+    for (const std::string& file : files_in(failed_))
+        if (is_remainder(file, kFailure)) fs::remove(failed_ / file);
+}
+
 std::optional<PlanFolder::Claim> PlanFolder::claim(std::size_t chunk, int copy) {
     const fs::path path = claims_ / claim_name(chunk, copy);
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

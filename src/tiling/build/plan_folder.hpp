@@ -74,6 +74,8 @@ class PlanFolder {
     /// The names of all receipt objects.
     std::vector<Hash128> receipt_objects() const;
     std::vector<FailedTile> failures() const;
+    /// Lets workers try again what failed: somebody planned anew, and may have mended the reason.
+    void forget_failures() const;
 
     /// A claim of this process, removed with the object.
     class Claim {

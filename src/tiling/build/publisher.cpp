@@ -143,6 +143,7 @@ class Publisher {
     }
 
     void add_up() {
+        if (!report_.kept_old.empty()) next_.parameters_key = key_with_old_tiles(next_.parameters_key);
         for (const ProductRow& tile : tiles_) {
             next_.splats += tile.splats;
             next_.digest += tile.digest;
@@ -267,6 +268,10 @@ bool differs(Catalog& catalog, const GenerationRow& latest, const NextGeneration
                            return a.path == b.path && a.trajectory == b.trajectory &&
                                   a.reading == b.reading && a.source == b.source;
                        });
+}
+
+Hash128 key_with_old_tiles(const Hash128& parameters_key) {
+    return Hasher().text("older tiles").hash(parameters_key).finish();
 }
 
 PublishReport publish_plan(const std::filesystem::path& city, const PublishOptions& options) {

@@ -25,6 +25,10 @@ struct NextGeneration {
 /// because the inputs are part of a generation.
 bool differs(Catalog& catalog, const GenerationRow& latest, const NextGeneration& next);
 
+/// The parameters' key of a generation that has older tiles than its inputs, where new ones could not be made
+/// of the same parameters. No build has it, so that the next one holds every tile against its points.
+Hash128 key_with_old_tiles(const Hash128& parameters_key);
+
 struct GateAnswer {
     std::vector<GateResult> results;       ///< of the gates about two generations
     std::optional<std::string> objection;  ///< all that speaks against it

@@ -105,17 +105,13 @@ GarbageReport collect_garbage(const std::filesystem::path& city, const Retention
     store.create_layout();
     Catalog catalog = Catalog::open_to_write(paths.catalog());
     GarbageReport report;
-    std::vector<CityLock> held;  // until the objects are gone: no reader can take up what is being forgotten
+    // Until the objects are gone: no reader can take up what is being forgotten.
+    const CityLock held = CityLock::several(paths, File::Mode::read_write);
     report.verdicts = decide(catalog.history(), retention);
     for (const Verdict& verdict : report.verdicts) {
         const std::int64_t id = verdict.generation;
         if (verdict.is_kept()) continue;
-        if (auto collect = CityLock::collect(paths, id)) {
-            held.push_back(std::move(*collect));
-            report.forgotten.push_back(id);
-        } else {
-            report.pinned.push_back(id);
-        }
+        (held.add_collect(id) ? report.forgotten : report.pinned).push_back(id);
     }
     const PlanNeeds plan = needs_of_plan(store);
     const std::set<Hash128> needed = needed_objects(catalog, report.forgotten, plan);

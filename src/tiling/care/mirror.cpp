@@ -3,6 +3,7 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "tiling/care/catalog_copy.hpp"
+#include "tiling/care/pinned_city.hpp"
 #include "tiling/store/city_lock.hpp"
 #include "tiling/store/city_objects.hpp"
 #include "tiling/store/generation_record.hpp"
@@ -19,8 +20,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kCopyBytes = std::size_t{4} << 20;
-/// Objects that become durable together.
-constexpr std::size_t kBatch = 64;
+/// Objects that become durable together. Each holds its file open until then.
+constexpr std::size_t kMostBatch = 64;
 
 /// Says that a directory is a copy, and may be given another catalog.
 fs::path marker_of(const CityPaths& paths) { return paths.root() / "mirror"; }
@@ -42,25 +43,6 @@ void take_directory(const CityPaths& copy) {
     file.sync();
     file.close();
     sync_directory(copy.root());
-}
-
-/// The generations of a city, each pinned: gc leaves their objects alone.
-struct PinnedCity {
-    std::vector<GenerationRow> generations;
-    std::vector<CityLock> pins;
-};
-PinnedCity pin_all(Catalog& catalog, const CityPaths& paths) {
-    PinnedCity pinned;
-    for (const GenerationRow& row : catalog.history()) {
-        auto pin = CityLock::pin(paths, row.id);
-        // Between reading the row and pinning it gc may have forgotten it.
-        const auto now = pin ? catalog.generation(row.id) : std::nullopt;
-        if (!now) continue;
-        pinned.generations.push_back(*now);
-        pinned.pins.push_back(std::move(*pin));
-    }
-    if (pinned.generations.empty()) throw ConfigError(paths.root().string() + ": nothing has been built yet");
-    return pinned;
 }
 
 /// Throws ConfigError when the copy holds a generation that is not of this city.
@@ -101,16 +83,28 @@ bool same_generations(const std::vector<GenerationRow>& city, const CityPaths& c
                       [](const GenerationRow& a, const GenerationRow& b) { return a.record == b.record; });
 }
 
+/// Whether one of them is below the other, or they are the same.
+bool overlap(const fs::path& a, const fs::path& b) {
+    const fs::path one = fs::weakly_canonical(fs::absolute(a)) / "",
+                   other = fs::weakly_canonical(fs::absolute(b)) / "";
+    const auto below = [](const std::string& x, const std::string& y) { return x.starts_with(y); };
+    return below(one.string(), other.string()) || below(other.string(), one.string());
+}
+
 }  // namespace
+
+bool is_mirror(const CityPaths& paths) { return fs::exists(marker_of(paths)); }
 
 MirrorReport mirror_city(const fs::path& city, const fs::path& copy, const CancelToken& cancel,
                          Progress& progress) {
     const ObjectStore from{CityPaths(city)};
     require_city(from.paths());
-    if (fs::weakly_canonical(fs::absolute(city)) == fs::weakly_canonical(fs::absolute(copy)))
-        throw UsageError(copy.string() + " is the city itself");
+    if (overlap(city, copy))
+        throw UsageError(copy.string() +
+                         " is the city itself, in it or around it; mirror into another directory");
     Catalog catalog = Catalog::open_to_read(from.paths().catalog());
     const PinnedCity pinned = pin_all(catalog, from.paths());
+    if (pinned.generations.empty()) throw ConfigError(city.string() + ": nothing has been built yet");
     for (const GenerationRow& row : pinned.generations) check_rows(catalog, from, row);
 
     ObjectStore to{CityPaths(copy)};
@@ -133,6 +127,7 @@ MirrorReport mirror_city(const fs::path& city, const fs::path& copy, const Cance
                         .generations = pinned.generations.size(),
                         .objects = needed.size()};
     {
+        const std::size_t batch = std::clamp<std::size_t>(descriptor_budget() / 4, 1, kMostBatch);
         Progress::Stage stage(progress, "mirror", needed.size(), "objects");
         for (const auto& [object, what] : needed) {
             cancel.check();
@@ -141,7 +136,7 @@ MirrorReport mirror_city(const fs::path& city, const fs::path& copy, const Cance
                 copy_object(from, to, object, what.what);
                 ++report.objects_copied;
                 report.bytes_copied += bytes.value_or(0);
-                if (to.pending() >= kBatch) to.flush();
+                if (to.pending() >= batch) to.flush();
             }
             stage.advance(1);
         }

@@ -2,6 +2,7 @@
 
 #include "core/cancel.hpp"
 #include "core/progress.hpp"
+#include "tiling/store/city_paths.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -26,5 +27,8 @@ struct MirrorReport {
 /// the city that is damaged.
 MirrorReport mirror_city(const std::filesystem::path& city, const std::filesystem::path& copy,
                          const CancelToken& cancel, Progress& progress);
+
+/// Whether mirror made this directory.
+bool is_mirror(const CityPaths& paths);
 
 }  // namespace citysplat::tiling

@@ -10,6 +10,7 @@
 #include "tiling/store/generation_record.hpp"
 #include "tiling/store/object_store.hpp"
 
+#include <algorithm>
 #include <array>
 #include <unistd.h>
 
@@ -246,11 +247,13 @@ PackReport unpack_city(const fs::path& file, const fs::path& city, const CancelT
     try {
         store.create_layout();
         store.clear_temporary();
+        // Objects that become durable together hold their files open until then.
+        const std::size_t batch = std::clamp<std::size_t>(descriptor_budget() / 4, 1, 64);
         Progress::Stage stage(progress, "unpack", header.objects, "objects");
         for (std::uint64_t i = 0; i < header.objects; ++i) {
             cancel.check();
             unpack_object(in, store);
-            if (store.pending() >= 64) store.flush();
+            if (store.pending() >= batch) store.flush();
             stage.advance(1);
         }
         store.flush();

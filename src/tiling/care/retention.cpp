@@ -99,7 +99,8 @@ CalendarSpan parse_span(std::string_view text) {
         const auto end = rest.find_first_not_of("0123456789");
         if (end == std::string_view::npos || end == 0 || rest[end] != unit) continue;
         const auto [stop, error] = std::from_chars(rest.data(), rest.data() + end, *value);
-        if (error != std::errc() || *value > 100'000) break;
+        // Years are counted from -32767 to 32767; nothing is so old.
+        if (error != std::errc() || *value > (unit == 'y' ? 10'000 : 100'000)) break;
         rest.remove_prefix(end + 1);
         any = true;
     }

@@ -1,6 +1,9 @@
+#include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "tiling/care/city_care.hpp"
+#include "tiling/care/mirror.hpp"
+#include "tiling/care/pinned_city.hpp"
 #include "tiling/points/partition.hpp"
 #include "tiling/points/point_archive.hpp"
 #include "tiling/store/city_lock.hpp"
@@ -138,6 +141,8 @@ std::vector<std::string> unpublished_records(Catalog& catalog, const ObjectStore
         records.insert(generation.record);
     }
     std::vector<std::string> notes;
+    std::uint64_t forgotten = 0;
+    const bool copy = is_mirror(store.paths());
     store.for_each([&](const Hash128& object, std::uint64_t) {
         if (records.contains(object)) return;
         std::optional<GenerationRecord> record;
@@ -146,12 +151,19 @@ std::vector<std::string> unpublished_records(Catalog& catalog, const ObjectStore
         } catch (const CorruptionError&) {
             return;  // nothing needs it
         }
-        if (record && !why_not_published(*record) && !known.contains(record->generation.id))
+        if (!record || why_not_published(*record) || known.contains(record->generation.id)) return;
+        if (copy)
+            ++forgotten;
+        else
             notes.push_back("generation " + std::to_string(record->generation.id) + " has a record (object " +
                             object.hex() +
                             ") but is not in the catalog: its publishing was interrupted, or its row is "
                             "lost; citysplat repair takes it up");
     });
+    if (forgotten > 0)
+        notes.push_back(format_count(forgotten) +
+                        " generations that the city has forgotten are still in this copy; citysplat gc " +
+                        store.paths().root().string() + " --keep-last 1000000 removes them");
     std::sort(notes.begin(), notes.end());
     return notes;
 }
@@ -187,17 +199,17 @@ VerifyReport verify_city(const std::filesystem::path& city, bool deep, const Can
                          Progress& progress, std::optional<std::int64_t> only) {
     const ObjectStore store{CityPaths(city)};
     Catalog catalog = Catalog::open_to_read(store.paths().catalog());
-    const auto pinned = only ? catalog.generation(*only) : catalog.latest();
-    const auto pin = pinned ? CityLock::pin(store.paths(), pinned->id) : std::nullopt;
+    const PinnedCity pinned = pin_all(catalog, store.paths());
     Objects needed;
-    for (const GenerationRow& generation : catalog.history())
+    for (const GenerationRow& generation : pinned.generations)
         if (!only || generation.id == *only) needed.merge(objects_of(catalog, generation));
     VerifyReport report = check_objects(store, needed, deep, cancel, progress);
     if (deep) {
         std::set<Hash128> bad;
         for (const Damage& damage : report.corrupt) bad.insert(damage.object);
         RowCheck rows(catalog, store, bad);
-        for (Damage& damage : only&& pinned ? rows.run(*pinned, cancel) : rows.run(cancel))
+        const auto alone = only ? catalog.generation(*only) : std::nullopt;
+        for (Damage& damage : alone ? rows.run(*alone, cancel) : rows.run(cancel))
             report.corrupt.push_back(std::move(damage));
         if (!only) report.notes = unpublished_records(catalog, store);
     }

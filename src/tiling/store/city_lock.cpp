@@ -94,11 +94,21 @@ CityLock CityLock::staging(const CityPaths& paths, const CancelToken& cancel) {
 }
 
 std::optional<CityLock> CityLock::pin(const CityPaths& paths, std::int64_t generation) {
-    if (!std::filesystem::exists(paths.lock())) return CityLock{File()};
-    CityLock lock{File(paths.lock(), File::Mode::read)};
-    if (!lock.try_lock(generation, false)) return std::nullopt;
+    CityLock lock = several(paths, File::Mode::read);
+    if (!lock.add_pin(generation)) return std::nullopt;
     return lock;
 }
+
+CityLock CityLock::several(const CityPaths& paths, File::Mode mode) {
+    if (mode == File::Mode::read && !std::filesystem::exists(paths.lock())) return CityLock{File()};
+    return CityLock{File(paths.lock(), mode)};
+}
+
+bool CityLock::add_pin(std::int64_t generation) const {
+    return !file_.is_open() || try_lock(generation, false);
+}
+
+bool CityLock::add_collect(std::int64_t generation) const { return try_lock(generation, true); }
 
 bool CityLock::is_pinned(const CityPaths& paths, std::int64_t generation) {
     if (!std::filesystem::exists(paths.lock())) return false;
@@ -107,12 +117,6 @@ bool CityLock::is_pinned(const CityPaths& paths, std::int64_t generation) {
     if (::fcntl(file.descriptor(), F_OFD_GETLK, &request) != 0)
         throw_errno("cannot ask for locks of", paths.lock());
     return request.l_type != F_UNLCK;
-}
-
-std::optional<CityLock> CityLock::collect(const CityPaths& paths, std::int64_t generation) {
-    CityLock lock{File(paths.lock(), File::Mode::read_write)};
-    if (!lock.try_lock(generation, true)) return std::nullopt;
-    return lock;
 }
 
 }  // namespace citysplat::tiling

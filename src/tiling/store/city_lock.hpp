@@ -33,10 +33,14 @@ class CityLock {
     /// Pins a generation. Nothing when gc is forgetting it at this moment: look for the current one again.
     /// A city without lock file (a copy on read-only media) gives an empty lock: nobody can collect there.
     static std::optional<CityLock> pin(const CityPaths& paths, std::int64_t generation);
+    /// For any number of generations with one open file; begins without one. To pin them takes `read`.
+    static CityLock several(const CityPaths& paths, File::Mode mode);
+    /// False when gc is forgetting the generation at this moment.
+    bool add_pin(std::int64_t generation) const;
+    /// For gc. False when a reader holds the generation.
+    bool add_collect(std::int64_t generation) const;
     /// Whether a reader holds the generation at this moment. Needs no right to write.
     static bool is_pinned(const CityPaths& paths, std::int64_t generation);
-    /// Nothing when a reader holds the generation.
-    static std::optional<CityLock> collect(const CityPaths& paths, std::int64_t generation);
 
   private:
     explicit CityLock(File file) : file_(std::move(file)) {}

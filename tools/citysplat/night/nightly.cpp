@@ -7,6 +7,8 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "core/output_file.hpp"
+#include "core/text.hpp"
+#include "io/input/pattern.hpp"
 #include "tiling/store/catalog.hpp"
 #include "tiling/store/city_paths.hpp"
 
@@ -18,7 +20,6 @@
 #include <ctime>
 #include <filesystem>
 #include <functional>
-#include <glob.h>
 #include <map>
 #include <memory>
 #include <string>
@@ -35,14 +36,9 @@ std::int64_t now_s() { return static_cast<std::int64_t>(std::time(nullptr)); }
 
 bool is_pattern(const std::string& word) { return word.find_first_of("*?[") != std::string::npos; }
 
-/// What a pattern matches, sorted; nothing is no error: what is gone is for the plan to judge.
-std::vector<std::string> matches(const std::string& pattern) {
-    ::glob_t found{};
-    std::vector<std::string> paths;
-    if (::glob(pattern.c_str(), 0, nullptr, &found) == 0)
-        paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-    ::globfree(&found);
-    return paths;
+/// Whether a list of inputs can hold the name: lines end, and blanks around them say nothing.
+bool is_line(const std::string& name) {
+    return name.find_first_of("\r\n") == std::string::npos && trimmed(name) == name;
 }
 
 std::string bytes_of(const fs::path& path) {
@@ -125,7 +121,14 @@ class Night {
                 if (input[0] == '@' || fs::exists(input)) words.push_back(input);
                 continue;
             }
-            for (const std::string& path : matches(input)) list += path + "\n";
+            // Nothing is no error: what is gone is for the plan to judge.
+            for (const fs::path& path : io::matches_of(input)) {
+                const std::string name = path.string();
+                if (is_line(name))
+                    list += name + "\n";
+                else
+                    words.push_back(name);
+            }
         }
         if (list.empty()) return words;
         const fs::path file = config_.report_directory / ("inputs-" + std::to_string(number) + ".list");
