@@ -3,15 +3,13 @@
 #include "bench/bench_clock.hpp"
 #include "bench/bench_files.hpp"
 #include "bench/bench_main.hpp"
+#include "bench/papers/point_set.hpp"
 #include "core/math/rng_hd.hpp"
-#include "core/parallel.hpp"
 #include "datasets/synth/truth.hpp"
 #include "mesh/imls_field.hpp"
 #include "mesh/mesh_generation.hpp"
 #include "mesh/tsdf_field.hpp"
 #include "sim/scan/scanner.hpp"
-
-#include <nanoflann.hpp>
 
 #include <algorithm>
 #include <array>
@@ -26,52 +24,11 @@ namespace {
 
 struct Arguments {
     std::uint64_t frames = 5, seed = 1;
-    double voxel_m = 0.2;
+    double voxel_m = 0.2, range_m = 50;
 };
 
 constexpr int kBins = 10;
 constexpr double kBin_m = 5, kGood_m = 0.2;
-
-/// Nearest neighbours in a set of points.
-class PointSet {
-  public:
-    explicit PointSet(std::vector<Vec3d> points) : points_(std::move(points)), tree_(3, *this, {16}) {
-        tree_.buildIndex();
-    }
-    const std::vector<Vec3d>& points() const { return points_; }
-    double distance(Vec3d p) const {
-        std::size_t nearest = 0;
-        double distance2 = 0;
-        const double query[3]{p.x, p.y, p.z};
-        nanoflann::KNNResultSet<double> result(1);
-        result.init(&nearest, &distance2);
-        tree_.findNeighbors(result, query, nanoflann::SearchParams());
-        return std::sqrt(distance2);
-    }
-
-    // What nanoflann asks for.
-    std::size_t kdtree_get_point_count() const { return points_.size(); }
-    double kdtree_get_pt(std::size_t i, std::size_t axis) const {
-        const Vec3d& p = points_[i];
-        return axis == 0 ? p.x : axis == 1 ? p.y : p.z;
-    }
-    template <class Box>
-    bool kdtree_get_bbox(Box&) const {
-        return false;
-    }
-
-  private:
-    std::vector<Vec3d> points_;
-    nanoflann::KDTreeSingleIndexAdaptor<nanoflann::L2_Simple_Adaptor<double, PointSet>, PointSet, 3> tree_;
-};
-
-std::vector<double> distances(const std::vector<Vec3d>& from, const PointSet& to) {
-    std::vector<double> d(from.size());
-    for_each_chunk(from.size(), 4096, CancelToken(), [&](std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i) d[i] = to.distance(from[i]);
-    });
-    return d;
-}
 
 /// Sums over frames of what one way of meshing is worth; means of the frames' figures, as in the paper.
 struct Score {
@@ -79,9 +36,9 @@ struct Score {
     std::array<double, kBins> bin_sum{}, bin_count{};
     double frames = 0, triangles = 0;
 
-    void add(const std::vector<Vec3d>& vertices, const PointSet& truth, Vec3d sensor) {
-        const PointSet mesh(vertices);
-        const std::vector<double> to = distances(vertices, truth), from = distances(truth.points(), mesh);
+    void add(const std::vector<Vec3d>& vertices, const bench::PointSet& truth, Vec3d sensor) {
+        const bench::PointSet mesh(vertices);
+        const std::vector<double> to = truth.distances(vertices), from = mesh.distances(truth.points());
         const auto mean = [](const std::vector<double>& d) {
             double sum = 0;
             for (const double v : d) sum += v;
@@ -113,6 +70,7 @@ class Frames {
         synth::write_drive(scratch_.path() / "drive", options, quiet, CancelToken());
         truth_ = std::make_unique<synth::Truth>(synth::Truth::load(scratch_.path() / "drive"));
         trajectory_ = Trajectory::read_tum(scratch_.path() / "drive/trajectory.tum");
+        sensor_.max_range_m = arguments.range_m;
         sim::fire(sensor_, 0, firings_);
         const auto [low, high] =
             std::minmax_element(firings_.begin(), firings_.end(),
@@ -261,7 +219,7 @@ void run(const Arguments& arguments, bench::Report& report) {
                 " m; GT: 316 noise-free layers");
     for (std::uint64_t i = 0; i < arguments.frames; ++i) {
         const Frames::Frame frame = frames.make(i, arguments.frames);
-        const PointSet truth(frame.truth);
+        const bench::PointSet truth(frame.truth);
         for (Way& way : all) {
             MeshTile tile;
             way.score.cpu_s +=
@@ -290,6 +248,8 @@ int main(int argc, char** argv) {
          [&](bench::Flags& flags) {
              flags.count("--frames", arguments.frames, 1000, "frames, evenly along a street of 200 m");
              flags.count("--seed", arguments.seed, 1'000'000, "of the street");
+             flags.number("--range", arguments.range_m, {5, 200, "m"},
+                          "how far both sensors see; the default is that of CARLA's sensor");
              flags.number("--voxel", arguments.voxel_m, {0.02, 0.25, "m"}, "width of the voxels");
          },
          [&](bench::Report& report) { run(arguments, report); }},
