@@ -2,6 +2,7 @@
 #
 #   citysplat_library(NAME SOURCES ... PUBLIC ... PRIVATE ...)   static library citysplat::NAME, includes rooted at src/
 #   citysplat_flags(TARGET)                                      the flags alone, for executables
+#   citysplat_thin(TARGET)                                       thin code over large headers, see there
 
 function(citysplat_flags target)
   target_compile_features(${target} PUBLIC cxx_std_20)
@@ -37,4 +38,14 @@ function(citysplat_library name)
   citysplat_flags(${target})
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
   target_link_libraries(${target} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
+endfunction()
+
+# Tests are thin code over large headers: optimising them fully only makes the build slower, and the headers are parsed
+# once, either HEADERS here or those of another target (REUSE_FROM TARGET). A source must still include what it uses; the
+# builds with sanitizers precompile nothing and notice.
+function(citysplat_thin target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if(NOT CITYSPLAT_SANITIZE)
+    target_precompile_headers(${target} ${ARGN})
+  endif()
 endfunction()

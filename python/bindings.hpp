@@ -8,6 +8,7 @@ namespace citysplat::python {
 
 void add_city(pybind11::module_& module);
 void add_session(pybind11::module_& module);
+void add_uav(pybind11::module_& module);
 void add_verbs(pybind11::module_& module);
 
 }  // namespace citysplat::python

@@ -10,5 +10,6 @@ PYBIND11_MODULE(_citysplat, module) {
     citysplat::python::add_errors(module);
     citysplat::python::add_city(module);
     citysplat::python::add_session(module);
+    citysplat::python::add_uav(module);
     citysplat::python::add_verbs(module);
 }

@@ -25,13 +25,20 @@ from ._citysplat import (
 __version__ = _citysplat.version
 __all__ = [
     "BadData", "Busy", "City", "ConfigError", "Error", "HeldBack", "InputOutputError", "Interrupted", "Scan",
-    "Simulator", "Tile", "Unavailable", "UsageError", "build", "clearance", "compare", "export", "open",
+    "Simulator", "Tile", "Uav", "Unavailable", "UsageError", "build", "clearance", "compare", "export", "open",
     "read_trajectory", "render", "run", "sensors", "simulate", "status", "synth", "verify",
 ]
 
 
 def _bytes_of(size):
     return size if isinstance(size, int) else _citysplat.parse_bytes(str(size))
+
+
+def _three(values, what):
+    numbers = [float(v) for v in _np.ravel(values)]
+    if len(numbers) != 3:
+        raise UsageError(f"{what} is x, y, z, not {len(numbers)} numbers")
+    return numbers
 
 
 def _poses_of(poses):
@@ -154,6 +161,60 @@ class Simulator:
         """How near a box (lower and upper corner in the frame of the body) at a pose is to anything."""
         return self._session.clearance(
             [float(v) for v in _np.ravel(box)], [float(v) for v in _np.ravel(pose)], time, (vehicle, limit))
+
+
+class Uav:
+    """A quadrotor that is told where to fly, and flies there as its motors and controllers can. See docs/uav.md.
+    Its poses are what a simulator is told."""
+
+    def __init__(self, pose, time=0.0, model="quadrotor", seed=1):
+        """Hovers at x, y, z[, qx, qy, qz, qw]. The model is a shipped one or a TOML file."""
+        start = [float(v) for v in _np.ravel(pose)]
+        if len(start) not in (3, 7):
+            raise UsageError("a UAV starts at x, y, z[, qx, qy, qz, qw]")
+        self._uav = _citysplat.Uav(_os.fspath(model), (start + [0.0, 0.0, 0.0, 1.0])[:7], time, seed)
+
+    def go_to(self, place, yaw=0.0):
+        """Fly to a place and stay there; the yaw in radians. Commands hold until the next one."""
+        self._uav.go_to(_three(place, "a place"), yaw)
+
+    def fly_with(self, velocity, yaw_rate=0.0):
+        """Fly with a velocity in the world, m/s, turning with so many rad/s."""
+        self._uav.fly_with(_three(velocity, "a velocity"), yaw_rate)
+
+    def push(self, force):
+        """A force from outside, in newtons in the world, until the next one: wind."""
+        self._uav.push(_three(force, "a force"))
+
+    def advance_to(self, time):
+        """Flies on to that time, in steps of a millisecond."""
+        self._uav.advance_to(time)
+
+    @property
+    def time(self):
+        return self._uav.time_s
+
+    @property
+    def pose(self):
+        """x, y, z, qx, qy, qz, qw of the centre of mass."""
+        return _np.array(self._uav.pose)
+
+    @property
+    def velocity(self):
+        return _np.array(self._uav.velocity)
+
+    @property
+    def box(self):
+        """What collides: lower and upper corner in the frame of the pose."""
+        return _np.array(self._uav.box)
+
+    def take_poses(self):
+        """Times and N × 7 poses since the last call, one for each millisecond."""
+        return self._uav.take_poses()
+
+    def take_imu(self):
+        """Times and N × 6 readings since the last call: turn rate (rad/s) and force per mass (m/s²)."""
+        return self._uav.take_imu()
 
 
 class City:

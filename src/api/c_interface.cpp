@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <new>
 #include <optional>
 
@@ -35,10 +36,19 @@ int fail(int code, const char* message) noexcept {
     return code != 0 ? code : kFailed;
 }
 
-/// Does the work; no exception leaves it.
+/// An argument that may not be NULL.
+struct Needed {
+    const void* pointer;
+    const char* name;
+    bool needed = true;
+};
+
+/// Does the work if all that it needs is there; no exception leaves it.
 template <class Work>
-int guarded(const Work& work) noexcept {
+int guarded(std::initializer_list<Needed> all, const Work& work) noexcept {
     try {
+        for (const Needed& one : all)
+            if (one.needed && !one.pointer) throw api::Error(2, std::string(one.name) + " is NULL");
         work();
         return 0;
     } catch (const api::Error& e) {
@@ -50,10 +60,6 @@ int guarded(const Work& work) noexcept {
     } catch (...) {
         return fail(kFailed, "something was thrown that is no exception");
     }
-}
-
-void require(const void* pointer, const char* what) {
-    if (!pointer) throw api::Error(2, std::string(what) + " is NULL");
 }
 
 api::Vec3 vec(const double (&v)[3]) { return {v[0], v[1], v[2]}; }
@@ -122,9 +128,7 @@ const char* citysplat_version(void) { return api::version(); }
 const char* citysplat_last_error(void) { return last_error.c_str(); }
 
 int citysplat_open_city(const char* directory, int64_t generation, citysplat_city** city) {
-    return guarded([&] {
-        require(directory, "directory");
-        require(city, "city");
+    return guarded({{directory, "directory"}, {city, "city"}}, [&] {
         *city = new citysplat_city{
             api::City(directory, generation == 0 ? std::nullopt : std::optional<std::int64_t>(generation))};
     });
@@ -133,7 +137,7 @@ void citysplat_close_city(citysplat_city* city) { delete city; }
 int64_t citysplat_generation(const citysplat_city* city) { return city->city.generation(); }
 uint64_t citysplat_splats(const citysplat_city* city) { return city->city.splats(); }
 void citysplat_city_digest(const citysplat_city* city, char digest[33]) {
-    guarded([&] { put_digest(city->city.digest(), digest); });
+    guarded({{city, "city"}, {digest, "digest"}}, [&] { put_digest(city->city.digest(), digest); });
 }
 
 void citysplat_default_options(citysplat_options* options) {
@@ -145,20 +149,14 @@ void citysplat_default_options(citysplat_options* options) {
 
 int citysplat_open_session(const citysplat_city* city, const char* scenario, const citysplat_options* options,
                            citysplat_session** session) {
-    return guarded([&] {
-        require(city, "city");
-        require(scenario, "scenario");
-        require(session, "session");
+    return guarded({{city, "city"}, {scenario, "scenario"}, {session, "session"}}, [&] {
         *session = new citysplat_session{
             api::Session(city->city, std::filesystem::path(scenario), from(options).session)};
     });
 }
 int citysplat_open_sensor(const citysplat_city* city, const char* sensor, const citysplat_options* options,
                           citysplat_session** session) {
-    return guarded([&] {
-        require(city, "city");
-        require(sensor, "sensor");
-        require(session, "session");
+    return guarded({{city, "city"}, {sensor, "sensor"}, {session, "session"}}, [&] {
         const Options how = from(options);
         *session = new citysplat_session{
             api::Session(city->city, api::Sensor::load(sensor), how.sensor, how.session)};
@@ -172,10 +170,7 @@ const char* citysplat_sensor_name(const citysplat_session* session, size_t senso
 
 int citysplat_advance(citysplat_session* session, const char* name, const citysplat_stamped_pose* poses,
                       size_t count) {
-    return guarded([&] {
-        require(session, "session");
-        require(name, "name");
-        if (count > 0) require(poses, "poses");
+    return guarded({{session, "session"}, {name, "name"}, {poses, "poses", count > 0}}, [&] {
         std::vector<api::Trajectory::Stamped> all;
         all.reserve(count);
         for (size_t i = 0; i < count; ++i) all.push_back({poses[i].time_s, pose(poses[i].pose)});
@@ -183,17 +178,11 @@ int citysplat_advance(citysplat_session* session, const char* name, const citysp
     });
 }
 int citysplat_leave(citysplat_session* session, const char* name, double time_s) {
-    return guarded([&] {
-        require(session, "session");
-        require(name, "name");
-        session->session.leave(name, time_s);
-    });
+    return guarded({{session, "session"}, {name, "name"}}, [&] { session->session.leave(name, time_s); });
 }
 
 int citysplat_next_scan(citysplat_session* session, size_t sensor, double time_s, citysplat_scan* scan) {
-    return guarded([&] {
-        require(session, "session");
-        require(scan, "scan");
+    return guarded({{session, "session"}, {scan, "scan"}}, [&] {
         const api::Scan made = session->session.scan(sensor, time_s);
         session->returns.resize(made.returns.size());
         for (std::size_t i = 0; i < made.returns.size(); ++i) session->returns[i] = plain(made.returns[i]);
@@ -204,11 +193,8 @@ int citysplat_next_scan(citysplat_session* session, size_t sensor, double time_s
 
 int citysplat_cast(citysplat_session* session, const citysplat_ray* rays, size_t count, double time_s,
                    citysplat_hit* hits) {
-    return guarded([&] {
-        require(session, "session");
+    return guarded({{session, "session"}, {rays, "rays", count > 0}, {hits, "hits", count > 0}}, [&] {
         if (count == 0) return;
-        require(rays, "rays");
-        require(hits, "hits");
         std::vector<api::Ray> inner;
         inner.reserve(count);
         for (size_t i = 0; i < count; ++i) {
@@ -224,10 +210,7 @@ int citysplat_cast(citysplat_session* session, const citysplat_ray* rays, size_t
 }
 
 int citysplat_near(citysplat_session* session, const citysplat_body* body, citysplat_clearance* clearance) {
-    return guarded([&] {
-        require(session, "session");
-        require(body, "body");
-        require(clearance, "clearance");
+    return guarded({{session, "session"}, {body, "body"}, {clearance, "clearance"}}, [&] {
         const api::Clearance near = session->session.clearance({{vec(body->min), vec(body->max)},
                                                                 pose(body->pose),
                                                                 body->time_s,
@@ -239,9 +222,6 @@ int citysplat_near(citysplat_session* session, const citysplat_body* body, citys
 }
 
 int citysplat_scan_digest(const citysplat_session* session, size_t sensor, char digest[33]) {
-    return guarded([&] {
-        require(session, "session");
-        require(digest, "digest");
-        put_digest(session->session.result(sensor).digest, digest);
-    });
+    return guarded({{session, "session"}, {digest, "digest"}},
+                   [&] { put_digest(session->session.result(sensor).digest, digest); });
 }

@@ -144,6 +144,13 @@ std::string text_of_index(const IndexKind& kind, std::span<const Item> items) {
     return text_of(index, 1) + "\n";
 }
 
+/// Lets pass what is as flat as an index is: the JSON library writes and compares by recursion.
+bool is_flat(int depth, json::parse_event_t, const json&) {
+    constexpr int kDeepest = 16;
+    if (depth > kDeepest) throw std::invalid_argument("it is nested deeper than any index");
+    return true;
+}
+
 template <class FromJson>
 auto parsed_index(const IndexKind& kind, std::string_view text, const std::string& origin,
                   const FromJson& from_json) {
@@ -151,7 +158,7 @@ auto parsed_index(const IndexKind& kind, std::string_view text, const std::strin
         return CorruptionError(origin + ": " + why + "; restore it, or make it again");
     };
     try {
-        const json index = json::parse(text);
+        const json index = json::parse(text, is_flat);
         if (!index.is_object() || index.value("format", "") != kind.format)
             throw ConfigError(origin + ": it is not an index of the kind \"" + kind.format + "\"");
         if (index.at("version") != kVersion)

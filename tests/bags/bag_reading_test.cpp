@@ -79,6 +79,9 @@ TEST_CASE("clouds without a pose are left out and counted") {
     CHECK(file->info().points == 10);
     REQUIRE_FALSE(file->info().notes.empty());
     CHECK_THAT(file->info().notes[0], Contains("2 of 3 clouds"));
+    const auto built = test::run_json({"build", dir / "city", path, "--memory", "256M"});
+    CHECK(built["points_read"] == 30);
+    CHECK(built["points_dropped"]["damaged"] == 20);
     image.with_tf = false;
     image.write(path);
     CHECK_THROWS_WITH(open_point_file(path), Contains("\"lidar\"") && Contains("tf"));
@@ -99,6 +102,7 @@ TEST_CASE("broken bags are refused by record, with the way out") {
     const auto salvaged = [&](std::size_t points) {
         ReadOptions salvage;
         salvage.salvage = true;
+        CHECK(open_point_file(broken, salvage)->info().points_lost > 0);
         CHECK(read_all(broken, salvage).x.size() == points);
     };
     SECTION("cut in the middle of a chunk") {

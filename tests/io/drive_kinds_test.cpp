@@ -296,6 +296,27 @@ TEST_CASE("excerpts of nuScenes work with what they have") {
         }
         CHECK(i == b.size());
     }
+    SECTION("tables that name a sweep twice") {
+        set.data.push_back(set.data[2]);
+        set.ego.push_back(set.ego[2]);
+        set.write_tables(dir.path());
+        check(expand(dir.path()), 0);
+    }
+    SECTION("a damaged sweep is refused when it is read, not while the drive is understood") {
+        const fs::path cut = sweeps / "scene-00610.pcd.bin", empty = sweeps / "scene-00611.pcd.bin";
+        write_text(cut, read_text_file(cut).substr(0, 20 * 32 * 700 + 3));
+        write_text(empty, "");
+        const auto sources = expand(dir.path());
+        REQUIRE(sources.size() == 6);
+        CHECK_THAT(message_of([&] { read(sources[0]); }), Contains("00610") && Contains("--salvage reads"));
+        CHECK_THAT(message_of([&] { read(sources[1]); }), Contains("00611") && Contains("--salvage takes"));
+        CHECK(read(sources[2]).size() > 0);
+        ReadOptions options;
+        options.salvage = true;
+        CHECK(sources[0].open(options)->info().points == 32 * 700);
+        CHECK(sources[1].open(options)->info().points == 0);
+        REQUIRE(sources[1].open(options)->info().notes.size() == 1);
+    }
     SECTION("a sweep of the folder that no table knows is refused by name") {
         write_text(sweeps / "unknown.pcd.bin", std::string(20 * 64, '\0'));
         CHECK_THAT(message_of([&] { expand(sweeps / "unknown.pcd.bin"); }),

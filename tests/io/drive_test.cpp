@@ -238,6 +238,31 @@ TEST_CASE("excerpts of KITTI raw work with what they have") {
         truth = {truth.begin() + 10, truth.begin() + 20};
         CHECK(differences(expand(folder, kitti.options()), truth, kStampZero_s).place_m < 0.03);
     }
+    SECTION("scans with the times of begin and end alone") {
+        std::string begins, ends;
+        const double half = kitti.drive.sensor().period_s / 2;
+        for (int k = 0; k < kitti.scans; ++k)
+            begins += stamp(kitti.forward_s(k) - half), ends += stamp(kitti.forward_s(k) + half);
+        write_text(folder / "velodyne_points/timestamps_start.txt", begins);
+        write_text(folder / "velodyne_points/timestamps_end.txt", ends);
+        CHECK(differences(expand(folder, kitti.options()), truth, kStampZero_s).place_m < 0.03);
+    }
+    SECTION("empty lines where frames have no time") {
+        std::string records, middles;
+        for (int k = 0; k < kitti.scans; ++k) {
+            records += k == 5 ? "\n" : stamp(std::round(kitti.forward_s(k) * 100) / 100);
+            middles += k == 8 ? "\n" : stamp(kitti.forward_s(k));
+        }
+        write_text(folder / "oxts/timestamps.txt", records);
+        write_text(folder / "velodyne_points/timestamps.txt", middles);
+        const auto sources = expand(folder, kitti.options());
+        CHECK(differences(sources, truth, kStampZero_s).place_m < 0.08);  // 5 ms of the record at 9 m/s
+        REQUIRE(sources[0].drive->assumptions.size() == 1);
+        CHECK_THAT(sources[0].drive->assumptions[0], Contains("2 empty lines in timestamps.txt"));
+        write_text(folder / "velodyne_points/timestamps.txt", stamp(0.25) + std::string(29, '\n'));
+        CHECK_THROWS_WITH(expand(folder),
+                          Contains("no time for frame 1 and 28 others") && Contains("without the file"));
+    }
     SECTION("a record is missing") {
         fs::remove(folder / "oxts/data/0000000012.txt");
         CHECK(most().place_m < 0.03);
@@ -326,7 +351,8 @@ TEST_CASE("damaged KITTI raw drives are refused with the way out") {
     };
     const fs::path record = folder / "oxts/data/0000000001.txt";
     write_text(record, "49.0 8.4 115\n");
-    CHECK_THAT(message(), Contains("0000000001.txt") && Contains("3 columns") && Contains("roll is missing"));
+    CHECK_THAT(message(), Contains("0000000001.txt") && Contains("3 columns") &&
+                              Contains("roll is missing") && Contains("without this file"));
     write_text(record, "490 8.4 115 0 0 0 0 0\n");
     CHECK_THAT(message(), Contains("column 1: the latitude is \"490\""));
     write_text(record, "49 8.4 nan 0 0 0 0 0\n");

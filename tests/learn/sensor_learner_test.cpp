@@ -108,6 +108,37 @@ TEST_CASE("the same scans teach the same bytes, on any number of threads") {
     CHECK(model.lost_above.size() == SensorModel::kLostSteps);
 }
 
+TEST_CASE("what a model may lose is no more on scans that did not teach") {
+    // So few rays that a network learns them by heart: what their own scores promise does not hold elsewhere.
+    const Lesson lesson(test::learning_sensor(16, 180), 30, 2.41);
+    LearnOptions options;
+    options.effort = 0.5;
+    const SensorModel model = lesson.learn(options);
+    const std::size_t judged_from = lesson.scans.size() * 7 / 10 + lesson.scans.size() / 12;
+    for (const double percent : {2.0, 4.0, 8.0}) {
+        Sensor sensor = lesson.sensor;
+        sensor.most_lost_percent = percent;
+        const LearnedPass pass(model, sensor);
+        double returned = 0, lost = 0, empty = 0, left_empty = 0;
+        for (std::size_t s = judged_from; s < lesson.scans.size(); ++s) {
+            const LearningScan truth = lesson.law.observe(lesson.scans[s], pass.grid());
+            std::vector<Return> returns = truth.simulated;
+            PassScratch scratch;
+            pass.apply(returns, {scan_key(2, 0, s), place_key(2)}, scratch);
+            for (std::size_t i = 0; i < returns.size(); ++i) {
+                if (!met_something(returns[i])) continue;
+                const bool gone = returns[i].status == RayStatus::dropped;
+                const bool came_back = truth.observed[i].answer == Answer::returned;
+                (came_back ? returned : empty) += 1;
+                if (gone) (came_back ? lost : left_empty) += 1;
+            }
+        }
+        CAPTURE(percent, returned, lost, empty, left_empty);
+        CHECK(lost <= percent / 100 * returned);
+        CHECK(left_empty > 0.5 * empty);
+    }
+}
+
 TEST_CASE("the scatter of intensities and what neighbours have of it in common is found") {
     // A tail: 0.02 for a normal number of 0, 0.05 for 1, and 0.2 for 2; ten rays to a voxel.
     const auto tail = [](double z) { return 0.02 * std::exp(1.1 * z); };

@@ -169,6 +169,12 @@ TEST_CASE("any changed byte of a bank is noticed") {
     CHECK(unnoticed == 0);
     CHECK_THROWS_AS(parse_index(index.substr(0, index.size() / 2), "index"), CorruptionError);
     CHECK_THROWS_AS(parse_index("[]", "index"), ConfigError);
+    const std::string deep = std::string(300'000, '[') + std::string(300'000, ']');
+    CHECK_THROWS_AS(parse_index(R"({"format": "citysplat object bank", "version": 1, "checksum": "",)"
+                                R"( "objects": )" +
+                                    deep + "}",
+                                "index"),
+                    CorruptionError);
 }
 
 TEST_CASE("the best objects are of the wanted size and seen from the wanted side") {

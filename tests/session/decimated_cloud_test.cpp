@@ -78,6 +78,34 @@ TEST_CASE("a decimated cloud has the first return of each cube, whatever the ord
     CHECK(std::filesystem::is_empty(dir.path()));
 }
 
+TEST_CASE(
+    "piles that are larger than their buffers come back from the file, which is the only one that is open") {
+    const MemoryCity city(street(Place{}.east, Place{}.north, 40), 16);
+    const DriveOutcome outcome =
+        drive(city, {small_sensor(), {}, 7}, with_budget(1 << 30), straight_drive(3, 0.61));
+    const Scan& scan = outcome.scans.front();
+    const auto ply = make_scan_format("ply");
+    const TempDir dir;
+    const auto open_files = [] {
+        const std::filesystem::directory_iterator all("/proc/self/fd");
+        return std::distance(begin(all), end(all));
+    };
+    const auto before = open_files();
+    DecimatedCloud cloud(dir.path(), *ply, 1000);
+    // A cube of a kilometre holds all: its buffer goes to the file every 700 returns or so.
+    int rounds = 0;
+    for (std::size_t returns = 0; returns < 20'000; returns += scan.hits, ++rounds) cloud.add(scan, {});
+    CHECK(rounds > 1);
+    CHECK(open_files() == before + 1);
+    std::vector<std::byte> kept;
+    const auto put = [&](std::span<const std::byte> r) { kept.insert(kept.end(), r.begin(), r.end()); };
+    const std::uint64_t cubes = cloud.finish(put);
+    CHECK(cubes >= 1);
+    CHECK(cubes <= 8);
+    const Scan* one = &scan;
+    CHECK(kept == merged(dir, *ply, 1000, std::span(&one, 1)));
+}
+
 TEST_CASE("lengths are read with their units") {
     CHECK(parse_length("1mm", "x") == 0.001);
     CHECK(parse_length("2.5cm", "x") == Approx(0.025));

@@ -18,8 +18,6 @@ using namespace citysplat::test;
 
 namespace {
 
-const std::uint64_t kPlenty = std::uint64_t{1} << 30;
-
 bool same_returns(const Scan& a, const Scan& b) {
     return a.index == b.index && a.time_s == b.time_s && a.returns.size() == b.returns.size() &&
            std::memcmp(a.returns.data(), b.returns.data(), a.returns.size() * sizeof(Return)) == 0;

@@ -21,8 +21,6 @@ using namespace citysplat::test;
 namespace {
 
 constexpr double kEast = Place{}.east, kNorth = Place{}.north;
-const std::uint64_t kPlenty = std::uint64_t{1} << 30;
-
 /// Beside the way of straight_drive(), so that each frame is seen.
 MemoryFrames::Layout beside_way() {
     MemoryFrames::Layout layout;

@@ -77,6 +77,9 @@ inline DriveOutcome drive(const MemoryCity& city, const sim::SensorRun& run,
     return drive({city, *tracer, run, trajectory, options});
 }
 
+/// Memory for any city of the tests.
+inline constexpr std::uint64_t kPlenty = std::uint64_t{1} << 30;
+
 inline sim::SimulationOptions with_budget(std::uint64_t bytes, bool prefetch = true) {
     sim::SimulationOptions options;
     options.cache.budget_bytes = bytes;

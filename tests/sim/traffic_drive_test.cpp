@@ -21,8 +21,6 @@ using namespace citysplat::test;
 
 namespace {
 
-const std::uint64_t kPlenty = std::uint64_t{1} << 30;
-
 /// Ground and two walls, without a function of the C library in them.
 std::vector<WorldDisc> plain_street() {
     std::vector<WorldDisc> discs;

@@ -223,6 +223,7 @@ TEST_CASE("gc leaves what an open plan needs, and foreign files in plans stay") 
     CHECK(store.size_of(young));
     unfinished.append(std::as_bytes(std::span(text.data(), text.size())));
     static_cast<void>(unfinished.finish());
+    repair_city(p.city, CancelToken());
     CHECK_NOTHROW(store.flush());
     CHECK(publish_plan(p.city).digest == p.clean_digest());
     collect_garbage(p.city, Retention::newest(1), false);

@@ -2,10 +2,12 @@
 
 #include "core/error.hpp"
 #include "core/math/math_hd.hpp"
+#include "core/math/rng_hd.hpp"
 #include "uav/strapdown.hpp"
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cstring>
 
 using namespace citysplat;
@@ -97,6 +99,33 @@ TEST_CASE("a velocity that is asked for is flown, within the limit, with the tur
     uav.command(GoTo{{651200, 6861000, 60}, 1});
     uav.advance_to(90);
     CHECK(length(uav.state().position_m - Vec3d{651200, 6861000, 60}) < 0.01);
+}
+
+TEST_CASE("commands that change all the time do not tumble a UAV") {
+    const UavParameters p = quadrotor();
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        CAPTURE(seed);
+        std::uint64_t n = 0;
+        const auto draw = [&](double most) { return rng::uniform(seed, n++, -most, most); };
+        Uav uav(p, kStart, 0);
+        double fastest = 0, most_tilt = 0;
+        for (int i = 1; i <= 200; ++i) {
+            // Turns are what motors have the least power for.
+            if (i % 5 == 0)
+                uav.command(GoTo{kStart.translation + Vec3d{draw(20), draw(20), draw(20)}, draw(3)});
+            else
+                uav.command(FlyWith{{draw(5), draw(5), draw(2)}, draw(4)});
+            uav.advance_to(0.1 * i);
+            fastest = std::max(fastest, length(uav.state().velocity_m_s));
+            const Vec3d up = rotate(uav.state().rotation, {0, 0, 1});
+            most_tilt = std::max(most_tilt, exact::acos(std::clamp(up.z, -1.0, 1.0)));
+        }
+        CHECK(fastest < 2 * p.most_velocity_m_s);
+        CHECK(most_tilt < exact::kPi / 2);
+        uav.command(GoTo{kStart.translation, 0});
+        uav.advance_to(60);
+        CHECK(length(uav.state().position_m - kStart.translation) < 0.01);
+    }
 }
 
 TEST_CASE("the IMU of a flight, without errors, integrated for a minute, comes back to it") {

@@ -255,6 +255,7 @@ class BagFile final : public PointFile {
             paths_.emplace(cloud.frame, std::move(*path));
         }
         const std::size_t all = clouds_.size();
+        const std::uint64_t points_of_all = points_of_clouds();
         std::erase_if(clouds_,
                       [this](const BagCloud& c) { return !paths_.at(c.frame).covers(c.begin_s, c.end_s); });
         const std::size_t lost = all - clouds_.size();
@@ -263,11 +264,20 @@ class BagFile final : public PointFile {
                              " clouds lies within the times of tf and odometry");
         if (lost > 0)
             note_loss(format_count(lost) + " of " + format_count(all) +
-                      " clouds lie before or after the poses of tf and odometry and are left out");
+                          " clouds lie before or after the poses of tf and odometry and are left out",
+                      points_of_all - points_of_clouds());
     }
 
-    void note_loss(const std::string& line) {
+    std::uint64_t points_of_clouds() const {
+        std::uint64_t points = 0;
+        for (const BagCloud& cloud : clouds_) points += cloud.points;
+        return points;
+    }
+
+    /// Counts points that are left out, too: of what cannot be read, at least one.
+    void note_loss(const std::string& line, std::uint64_t points) {
         info_.notes.push_back(line);
+        info_.points_lost += points;
     }
 
     static void place(const FramePath& path, bool in_world, PointBatch& out) {
@@ -324,13 +334,16 @@ class BagFile final : public PointFile {
                     "points of some clouds have no time; all are taken at the stamp of their cloud");
         }
         info_.has_gps_time = info_.has_sensor = true;
-        if (livox_ > 0) note_loss(format_count(livox_) + " messages of Livox (CustomMsg) are not read");
+        if (livox_ > 0)
+            note_loss(format_count(livox_) + " messages of Livox (CustomMsg) are not read", livox_);
         if (reader_.damaged_chunks() > 0)
-            note_loss(format_count(reader_.damaged_chunks()) + " damaged chunks are left out");
+            note_loss(format_count(reader_.damaged_chunks()) + " damaged chunks are left out",
+                      reader_.damaged_chunks());
         if (reader_.missing_messages() > 0)
-            note_loss(format_count(reader_.missing_messages()) +
-                      " messages that the file counts are not there");
-        if (!reader_.complete()) note_loss("the file ends before its data do; what is whole is read");
+            note_loss(
+                format_count(reader_.missing_messages()) + " messages that the file counts are not there",
+                reader_.missing_messages());
+        if (!reader_.complete()) note_loss("the file ends before its data do; what is whole is read", 1);
     }
 
     static constexpr std::int64_t kMostOffset_s = 100'000'000'000;

@@ -86,60 +86,6 @@ Pose read_calibration(const fs::path& folder) {
     return {lever, {q.x / n, q.y / n, q.z / n, q.w / n}};
 }
 
-/// The lines of a timestamps file by the number of the frame.
-class Stamps {
-  public:
-    Stamps(const fs::path& path, const std::vector<fs::path>& files) : path_(path) {
-        if (!fs::exists(path)) return;
-        const auto lines = read_timestamps(path);
-        if (lines.empty() || files.empty()) return;
-        // A drive that was cut out of a longer one may keep the numbers of the files but not all the lines.
-        const bool by_number = lines.size() > number_of(files.back());
-        if (!by_number && lines.size() != files.size())
-            throw InputError(path.string() + ": " + std::to_string(lines.size()) + " times for " +
-                             std::to_string(files.size()) + " files up to number " +
-                             std::to_string(number_of(files.back())) +
-                             "; expected one for each frame. Without the file " +
-                             "the frames are taken to follow each other evenly");
-        for (std::size_t i = 0; i < lines.size(); ++i)
-            if (lines[i]) times_s_[by_number ? i : number_of(files[i])] = *lines[i];
-    }
-    bool there() const { return !times_s_.empty(); }
-    /// Throws InputError when the frame has none.
-    double of(std::size_t number) const {
-        const auto found = times_s_.find(number);
-        if (found == times_s_.end())
-            throw InputError(path_.string() + ": no time for frame " + std::to_string(number));
-        return found->second;
-    }
-
-  private:
-    fs::path path_;
-    std::map<std::size_t, double> times_s_;
-};
-
-std::vector<OxtsFrame> read_frames(const DriveRequest& request, const std::vector<fs::path>& files) {
-    std::vector<OxtsFrame> frames;
-    for (const fs::path& file : files) {
-        request.cancel.check();
-        frames.push_back({number_of(file), read_oxts(file), {}});
-    }
-    const OxtsRecord& first = frames.front().record;
-    const OxtsPlane plane(request.options.origin.value_or(
-        DriveOptions::Geodetic{first.latitude_deg, first.longitude_deg, first.altitude_m}));
-    for (OxtsFrame& frame : frames) frame.world_from_body = plane.world_from_body(frame.record);
-    return frames;
-}
-
-/// When records and scans were made, and how that is known.
-struct Times {
-    std::vector<double> records_s;
-    std::map<std::size_t, double> forward_s;  ///< of each scan, by number: when it looked forward
-    double period_s = kUsualPeriod_s;
-    std::string from;
-    bool assumed = false;
-};
-
 /// A time for any frame, from the times of some: on straight lines between them, and with the usual step
 /// beyond them.
 class FrameClock {
@@ -181,6 +127,93 @@ FrameClock clock_of(std::map<std::size_t, double> by_number) {
     return {std::move(by_number), step_s > 0 ? step_s : kUsualPeriod_s};
 }
 
+/// The lines of a timestamps file by the number of the frame.
+class Stamps {
+  public:
+    Stamps(const fs::path& path, const std::vector<fs::path>& files) : path_(path) {
+        if (!fs::exists(path)) return;
+        const auto lines = read_timestamps(path);
+        if (lines.empty() || files.empty()) return;
+        // A drive that was cut out of a longer one may keep the numbers of the files but not all the lines.
+        const bool by_number = lines.size() > number_of(files.back());
+        if (!by_number && lines.size() != files.size())
+            throw InputError(path.string() + ": " + std::to_string(lines.size()) + " times for " +
+                             std::to_string(files.size()) + " files up to number " +
+                             std::to_string(number_of(files.back())) +
+                             "; expected one for each frame. Without the file " +
+                             "the frames are taken to follow each other evenly");
+        for (std::size_t i = 0; i < lines.size(); ++i)
+            if (lines[i]) times_s_[by_number ? i : number_of(files[i])] = *lines[i];
+        fill(files);
+    }
+    /// The middle between two stamps of each frame. Requires both of the same files.
+    Stamps(const Stamps& begins, const Stamps& ends) : path_(begins.path_), filled_(begins.filled_) {
+        for (const auto& [number, begin_s] : begins.times_s_)
+            times_s_[number] = (begin_s + ends.of(number)) / 2;
+    }
+    bool there() const { return !times_s_.empty(); }
+    /// Of a frame whose file is there.
+    double of(std::size_t number) const { return times_s_.at(number); }
+    /// How many frames had an empty line.
+    std::size_t filled() const { return filled_; }
+
+  private:
+    /// Frames with an empty line are where they are evenly between those around them.
+    void fill(const std::vector<fs::path>& files) {
+        if (times_s_.empty()) return;
+        const FrameClock clock = clock_of(times_s_);
+        std::map<std::size_t, double> filled;
+        for (const fs::path& file : files)
+            if (const std::size_t number = number_of(file); !times_s_.contains(number))
+                filled[number] = clock.at(number);
+        filled_ = filled.size();
+        if (2 * filled_ > files.size())
+            throw InputError(path_.string() + ": no time for frame " + std::to_string(filled.begin()->first) +
+                             " and " + std::to_string(filled_ - 1) +
+                             " others; without the file the frames are taken to follow each other evenly");
+        times_s_.merge(filled);
+    }
+
+    fs::path path_;
+    std::map<std::size_t, double> times_s_;
+    std::size_t filled_ = 0;
+};
+
+/// When the scans looked forward; by their begins and ends where nothing else says it.
+Stamps forward_stamps(const fs::path& folder, const std::vector<fs::path>& scans) {
+    Stamps forward(folder / "timestamps.txt", scans);
+    const Stamps begins(folder / "timestamps_start.txt", scans), ends(folder / "timestamps_end.txt", scans);
+    return forward.there() || !begins.there() || !ends.there() ? forward : Stamps(begins, ends);
+}
+
+std::vector<OxtsFrame> read_frames(const DriveRequest& request, const std::vector<fs::path>& files) {
+    std::vector<OxtsFrame> frames;
+    for (const fs::path& file : files) {
+        request.cancel.check();
+        try {
+            frames.push_back({number_of(file), read_oxts(file), {}});
+        } catch (const InputError& e) {
+            throw InputError(std::string(e.what()) +
+                             "; without this file the pose of its frame follows from those around it");
+        }
+    }
+    const OxtsRecord& first = frames.front().record;
+    const OxtsPlane plane(request.options.origin.value_or(
+        DriveOptions::Geodetic{first.latitude_deg, first.longitude_deg, first.altitude_m}));
+    for (OxtsFrame& frame : frames) frame.world_from_body = plane.world_from_body(frame.record);
+    return frames;
+}
+
+/// When records and scans were made, and how that is known.
+struct Times {
+    std::vector<double> records_s;
+    std::map<std::size_t, double> forward_s;  ///< of each scan, by number: when it looked forward
+    double period_s = kUsualPeriod_s;
+    std::string from;
+    bool assumed = false;
+    std::size_t filled = 0;  ///< frames and records whose line in a file of times is empty
+};
+
 /// From times by record to times of the scans with those numbers.
 void take_forward(Times& times, const std::vector<fs::path>& scans, const std::vector<OxtsFrame>& frames,
                   const std::vector<double>& frames_s) {
@@ -190,16 +223,30 @@ void take_forward(Times& times, const std::vector<fs::path>& scans, const std::v
     for (const fs::path& scan : scans) times.forward_s[number_of(scan)] = clock.at(number_of(scan));
 }
 
+/// Records and scans belong together by their numbers unless both have times.
+void refuse_unsynchronised(const fs::path& folder, const std::vector<OxtsFrame>& frames,
+                           const std::vector<double>& frames_s) {
+    std::map<std::size_t, double> by_number;
+    for (std::size_t i = 0; i < frames.size(); ++i) by_number[frames[i].number] = frames_s[i];
+    const double step_s = usual_step(by_number);
+    if (!(step_s > 0 && step_s < kPeriod_s.least)) return;
+    throw InputError((folder / "oxts").string() + ": a record every " + with_unit(1000 * step_s, 0, "ms") +
+                     ", as unsynchronised drives have them: their numbers are not those of the scans. "
+                     "Such a drive needs oxts/timestamps.txt and velodyne_points/timestamps.txt");
+}
+
 Times times_of(const DriveRequest& request, const std::vector<fs::path>& scans,
                const std::vector<OxtsFrame>& frames, const Stamps& oxts_stamps) {
-    const Stamps stamps(request.folder / "velodyne_points/timestamps.txt", scans);
+    const Stamps stamps = forward_stamps(request.folder / "velodyne_points", scans);
     Times times;
+    times.filled = stamps.filled() + oxts_stamps.filled();
     if (stamps.there())
         for (const fs::path& scan : scans) times.forward_s[number_of(scan)] = stamps.of(number_of(scan));
     if (oxts_stamps.there()) {
         for (const OxtsFrame& frame : frames) times.records_s.push_back(oxts_stamps.of(frame.number));
         times.from = "the timestamps of OXTS and scans";
         if (!stamps.there()) {
+            refuse_unsynchronised(request.folder, frames, times.records_s);
             take_forward(times, scans, frames, evened(times.records_s, frames));
             times.from = "the timestamps of OXTS, evened: the scans have none";
         }
@@ -211,6 +258,7 @@ Times times_of(const DriveRequest& request, const std::vector<fs::path>& scans,
             frames_s.push_back(static_cast<double>(frame.number - frames.front().number) * period_s);
         times.records_s = by_speed ? by_speed->records_s : frames_s;
         if (by_speed) frames_s = by_speed->frames_s;
+        refuse_unsynchronised(request.folder, frames, frames_s);
         times.assumed = !by_speed;
         times.from = std::string("OXTS has no timestamps: ") +
                      (by_speed ? "its times are found by way and speed between its records, in steps of 10 ms"
@@ -228,11 +276,6 @@ Times times_of(const DriveRequest& request, const std::vector<fs::path>& scans,
     }
     const double step_s = usual_step(times.forward_s);
     if (kPeriod_s.contains(step_s)) times.period_s = step_s;
-    if (!stamps.there() && step_s > 0 && step_s < kPeriod_s.least)
-        throw InputError((request.folder / "oxts").string() + ": a record every " +
-                         with_unit(1000 * step_s, 0, "ms") +
-                         ", as unsynchronised drives have them: their numbers are not those of the scans. "
-                         "Such a drive needs oxts/timestamps.txt and velodyne_points/timestamps.txt");
     if (request.options.rate_hz) times.period_s = 1 / *request.options.rate_hz;
     return times;
 }
@@ -329,6 +372,10 @@ Drive read_kitti_raw(const DriveRequest& request) {
     drive.facts.emplace_back("turn", turn);
     drive.facts.emplace_back("clock", times.from);
     if (times.assumed) drive.assumptions.push_back(times.from);
+    if (times.filled > 0)
+        drive.assumptions.push_back(std::to_string(times.filled) +
+                                    " empty lines in timestamps.txt: these times follow from those around "
+                                    "them");
     if (left_out > 0)
         drive.assumptions.push_back(
             std::to_string(left_out) + " of " + std::to_string(frames.size()) +

@@ -122,16 +122,20 @@ std::vector<NuscenesScene> read_nuscenes_tables(const OpenTable& open, const std
     for (const Sweep& sweep : sweeps) {
         if (!known.contains(sweep.ego_pose))
             throw InputError("ego_pose.json: no row has the token of " + sweep.file + " (" + sweep.ego_pose +
-                             ")");
+                             "); without its row in sample_data.json the others can be read");
         const Pose& mount = mounts.of(sweep.calibration);
         NuscenesScene& scene = scenes.scenes[sweep.scene];
         scene.lever_arm_m = mount.translation;
         scene.scans.push_back({sweep.file, sweep.time_s, cars.at(sweep.ego_pose) * mount});
     }
-    for (NuscenesScene& scene : scenes.scenes)
-        std::sort(scene.scans.begin(), scene.scans.end(), [](const NuscenesScan& a, const NuscenesScan& b) {
-            return std::tie(a.time_s, a.file) < std::tie(b.time_s, b.file);
-        });
+    // Tables that were put together from several excerpts name a sweep more than once.
+    const auto key = [](const NuscenesScan& scan) { return std::tie(scan.time_s, scan.file); };
+    for (auto& [name, scans, lever_arm_m] : scenes.scenes) {
+        std::sort(scans.begin(), scans.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+        scans.erase(std::unique(scans.begin(), scans.end(),
+                                [&](const auto& a, const auto& b) { return key(a) == key(b); }),
+                    scans.end());
+    }
     return std::move(scenes.scenes);
 }
 

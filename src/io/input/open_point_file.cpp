@@ -30,7 +30,11 @@ std::unique_ptr<PointFile> open_by_content(File file, const ReadOptions& options
     const auto named = [&](std::initializer_list<std::string_view> names) {
         return std::find(names.begin(), names.end(), extension) != names.end();
     };
-    if (got == 0) throw InputError(name + ": the file is empty");
+    // Nothing says what kind of file it was, but .bin have no header: they are scans without points.
+    if (got == 0 && !(options.salvage && named({".bin"})))
+        throw InputError(name + ": the file is empty; " +
+                         (named({".bin"}) ? "--salvage takes it for a scan without points"
+                                          : "it must go before the others can be read"));
     if (head.starts_with("LASF")) return open_las(std::move(file), options);
     if (head.starts_with("ply\n") || head.starts_with("ply\r") || head.starts_with("ply "))
         return open_ply(std::move(file), options);
@@ -80,7 +84,9 @@ std::unique_ptr<PointFile> open_point_file(const std::filesystem::path& path, co
 }
 
 std::unique_ptr<PointFile> open_scan_of_drive(const std::filesystem::path& path) {
-    return open_by_content(File(path, File::Mode::read), {});
+    ReadOptions damaged_too;
+    damaged_too.salvage = true;
+    return open_by_content(File(path, File::Mode::read), damaged_too);
 }
 
 }  // namespace citysplat

@@ -12,7 +12,8 @@ namespace citysplat {
 std::unique_ptr<PointFile> open_point_file(const std::filesystem::path& path,
                                            const ReadOptions& options = {});
 
-/// A scan as it is in its file, whatever drive it belongs to: io::OpenScan.
+/// A scan as it is in its file, whatever drive it belongs to: io::OpenScan. What is damaged is left out: that
+/// is refused when the scan is read, unless the user says otherwise, not while its drive is understood.
 std::unique_ptr<PointFile> open_scan_of_drive(const std::filesystem::path& path);
 
 }  // namespace citysplat

@@ -65,6 +65,7 @@ std::unique_ptr<PointFile> open_floats(File file, const ReadOptions& options, co
     info.format = records.format;
     info.points = table.records;
     info.points_lost = size % stride != 0;
+    if (size == 0) info.notes.push_back("the file is empty");
     if (!options.sweep && !options.world_from_sensor)
         info.notes.push_back("coordinates are relative to the sensor; poses place them in the world");
     decoder.describe(info);

@@ -138,9 +138,12 @@ CITYSPLAT_HD inline void make_features(const float (&in)[kInputs], float (&f)[kF
     f[kMask] = in[kInMask];
 }
 
+CITYSPLAT_HD inline float normalised(const Normalisation& norm, unsigned feature, float value) {
+    return larger(smaller((value - norm.mean[feature]) * norm.scale[feature], kMostDeviation),
+                  -kMostDeviation);
+}
 CITYSPLAT_HD inline void normalise(const Normalisation& norm, float (&f)[kFeatures]) {
-    for (unsigned j = 0; j < kFeatures; ++j)
-        f[j] = larger(smaller((f[j] - norm.mean[j]) * norm.scale[j], kMostDeviation), -kMostDeviation);
+    for (unsigned j = 0; j < kFeatures; ++j) f[j] = normalised(norm, j, f[j]);
 }
 
 }  // namespace citysplat::sim::learn

@@ -23,6 +23,14 @@ constexpr double kMaskCaution = 4;
 constexpr double kGainCaution = 50;
 /// Fewer matched returns than this teach no intensity.
 constexpr std::size_t kLeastMatched = 1000;
+/// The scans that teach, in pieces that follow each other in time; each is judged by what the others teach.
+constexpr std::size_t kPieces = 3;
+
+/// Consecutive rays of a set.
+struct RayRange {
+    std::size_t begin = 0, end = 0;
+    bool contains(std::size_t ray) const { return ray >= begin && ray < end; }
+};
 
 /// The rays of the first scans learn, those of the last judge; some in between do neither, because
 /// neighbours in time are alike.
@@ -52,8 +60,21 @@ class Learner {
     SensorModel run(const Sensor& sensor);
 
   private:
-    OwnCarMask find_mask() const;
+    /// From all rays that teach but those.
+    OwnCarMask find_mask(const RayRange& without) const;
     void find_hidden(const OwnCarMask& mask);
+    /// Puts another mask in the place of the one that the features were prepared with.
+    void change_mask(const OwnCarMask& mask, const Normalisation& norm);
+    std::vector<RayRange> pieces() const;
+    /// The rays that teach, behind no car, and whether they were lost.
+    struct Examples {
+        std::vector<std::uint32_t> rays;
+        std::vector<float> lost;
+        double lost_rays = 0;
+    };
+    Examples examples(const RayRange& without) const;
+    BeamNetwork drop_network(const char* what, const Examples& taught);
+    void find_limits(SensorModel& model);
     Normalisation find_scales() const;
     void prepare_features(const Normalisation& norm);
     BeamNetwork learn(const char* what, const std::vector<std::uint32_t>& chosen,
@@ -84,10 +105,11 @@ class Learner {
     std::vector<std::uint8_t> hidden_;
 };
 
-OwnCarMask Learner::find_mask() const {
+OwnCarMask Learner::find_mask(const RayRange& without) const {
     const std::uint32_t beams = set_.grid().beams();
     std::vector<double> seen(std::size_t{beams} * kMaskCells), lost(seen.size());
     for (std::size_t i = 0; i < split_.learn_end; ++i) {
+        if (without.contains(i)) continue;
         const std::size_t cell = std::size_t{rays_.beam[i]} * kMaskCells + rays_.mask_cell[i];
         seen[cell] += 1;
         lost[cell] += rays_.lost[i];
@@ -130,6 +152,14 @@ void Learner::find_hidden(const OwnCarMask& mask) {
     for (std::size_t i = 0; i < rays_.size(); ++i) {
         x_[i][kMask] = mask.probability[std::size_t{rays_.beam[i]} * kMaskCells + rays_.mask_cell[i]];
         hidden_[i] = x_[i][kMask] >= kOwnCar;
+    }
+}
+
+void Learner::change_mask(const OwnCarMask& mask, const Normalisation& norm) {
+    for (std::size_t i = 0; i < rays_.size(); ++i) {
+        const float hides = mask.probability[std::size_t{rays_.beam[i]} * kMaskCells + rays_.mask_cell[i]];
+        x_[i][kMask] = normalised(norm, kMask, hides);
+        hidden_[i] = hides >= kOwnCar;
     }
 }
 
@@ -181,59 +211,117 @@ float level_correction(const std::vector<float>& scores, const std::vector<float
     return static_cast<float>((low + high) / 2);
 }
 
-/// The score that as many rays exceed as were lost. Requires that some were lost and some were not.
-float likely_above(std::vector<float> scores, const std::vector<float>& lost) {
-    const auto count = std::count_if(lost.begin(), lost.end(), [](float v) { return v > 0; });
-    const auto at = scores.begin() + count;
+/// Scores of rays, and of those among them that came back.
+struct Scored {
+    std::vector<float> all, returned;
+    std::size_t lost = 0;
+    std::size_t hidden_returns = 0;  ///< behind the mask of the own car: lost whatever their score is
+};
+
+/// The score that as many rays exceed as were lost. Requires at least one ray.
+float likely_above(std::vector<float> scores, std::size_t lost) {
+    const auto at = scores.begin() + static_cast<std::ptrdiff_t>(std::min(lost, scores.size() - 1));
     std::nth_element(scores.begin(), at, scores.end(), std::greater<>());
     return *at;
 }
 
-/// SensorModel::lost_above: of the scores of rays that came back, and of `hidden` ones more, which are lost
-/// whatever their score is.
-std::vector<float> lost_above(std::vector<float> returned, std::size_t hidden) {
-    std::sort(returned.begin(), returned.end(), std::greater<>());
-    const double all = static_cast<double>(returned.size() + hidden);
+/// SensorModel::lost_above as these rays have it. Requires that one came back.
+std::vector<float> lost_above(Scored& rays) {
+    std::sort(rays.returned.begin(), rays.returned.end(), std::greater<>());
+    const double all = static_cast<double>(rays.returned.size() + rays.hidden_returns);
     std::vector<float> limits;
     for (std::size_t k = 0; k < SensorModel::kLostSteps; ++k) {
         const auto above = static_cast<std::size_t>(static_cast<double>(k) * SensorModel::kLostStep * all);
-        limits.push_back(returned[std::min(above - std::min(above, hidden), returned.size() - 1)]);
+        limits.push_back(
+            rays.returned[std::min(above - std::min(above, rays.hidden_returns), rays.returned.size() - 1)]);
     }
     return limits;
 }
 
-void Learner::learn_drop(SensorModel& model) {
-    std::vector<std::uint32_t> chosen;
-    std::vector<float> lost;
-    double lost_rays = 0;
-    for (std::size_t i = 0; i < split_.learn_end; ++i) {
-        if (hidden_[i]) continue;
-        chosen.push_back(static_cast<std::uint32_t>(i));
-        lost.push_back(rays_.lost[i]);
-        lost_rays += rays_.lost[i];
+std::vector<RayRange> Learner::pieces() const {
+    const auto& ends = rays_.scan_ends;
+    const auto scans =
+        static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), split_.learn_end) - ends.begin());
+    std::vector<RayRange> result;
+    std::size_t begin = 0;
+    for (std::size_t piece = 1; piece <= kPieces; ++piece) {
+        const std::size_t scan = piece * scans / kPieces, end = scan == 0 ? 0 : ends[scan - 1];
+        if (end > begin) result.push_back({begin, end});
+        begin = end;
     }
-    if (lost_rays == 0 || lost_rays == static_cast<double>(chosen.size()))
-        throw InputError("of " + std::to_string(chosen.size()) + " rays that meet the model, " +
-                         (lost_rays == 0 ? "none" : "every one") +
+    return result;
+}
+
+Learner::Examples Learner::examples(const RayRange& without) const {
+    Examples chosen;
+    for (std::size_t i = 0; i < split_.learn_end; ++i) {
+        if (hidden_[i] || without.contains(i)) continue;
+        chosen.rays.push_back(static_cast<std::uint32_t>(i));
+        chosen.lost.push_back(rays_.lost[i]);
+        chosen.lost_rays += rays_.lost[i];
+    }
+    return chosen;
+}
+
+BeamNetwork Learner::drop_network(const char* what, const Examples& taught) {
+    BeamNetwork net = learn(what, taught.rays, taught.lost, Loss::probit);
+    const std::vector<float> scores = outputs_of(net, x_, rays_.beam);
+    std::vector<float> chosen;
+    for (const std::uint32_t ray : taught.rays) chosen.push_back(scores[ray]);
+    net.network.b3 += level_correction(chosen, taught.lost, cancel_);
+    return net;
+}
+
+/// A network knows the rays that taught it better than others, and so does a mask: their scores would promise
+/// a loss that other scans exceed. So the limits are those of scans that did not teach, each piece judged by
+/// what the others teach, and of the pieces the one that loses most decides.
+void Learner::find_limits(SensorModel& model) {
+    std::vector<float> all;
+    std::size_t lost = 0;
+    for (const RayRange& piece : pieces()) {
+        change_mask(find_mask(piece), model.norm);
+        const Examples others = examples(piece);
+        if (others.lost_rays == 0 || others.lost_rays == static_cast<double>(others.rays.size())) continue;
+        const BeamNetwork net = drop_network("judge drop", others);
+        const std::size_t count = piece.end - piece.begin;
+        const std::vector<float> scores =
+            outputs_of(net, std::span(x_).subspan(piece.begin, count),
+                       std::span<const std::uint16_t>(rays_.beam).subspan(piece.begin, count));
+        Scored judged;
+        for (std::size_t i = piece.begin; i < piece.end; ++i) {
+            const bool came_back = rays_.lost[i] == 0;
+            if (hidden_[i]) {
+                judged.hidden_returns += came_back;
+                continue;
+            }
+            all.push_back(scores[i - piece.begin]);
+            lost += !came_back;
+            if (came_back) judged.returned.push_back(all.back());
+        }
+        if (judged.returned.empty()) continue;
+        const std::vector<float> limits = lost_above(judged);
+        if (model.lost_above.empty()) model.lost_above = limits;
+        std::transform(limits.begin(), limits.end(), model.lost_above.begin(), model.lost_above.begin(),
+                       [](float a, float b) { return std::max(a, b); });
+    }
+    if (!all.empty()) model.likely_above = likely_above(std::move(all), lost);
+    change_mask(model.mask, model.norm);
+}
+
+void Learner::learn_drop(SensorModel& model) {
+    const Examples taught = examples({});
+    const bool none = taught.lost_rays == 0;
+    if (none || taught.lost_rays == static_cast<double>(taught.rays.size()))
+        throw InputError("of " + std::to_string(taught.rays.size()) + " rays that meet the model, " +
+                         (none ? "none" : "every one") +
                          " came back without return; are the empty rays of the scans known?");
-    model.training_rays = chosen.size();
-    model.drop = learn("learn drop", chosen, lost, Loss::probit);
-    std::vector<float> scores = outputs_of(model.drop, x_, rays_.beam), chosen_scores;
-    for (const std::uint32_t ray : chosen) chosen_scores.push_back(scores[ray]);
-    const float correction = level_correction(chosen_scores, lost, cancel_);
-    model.drop.network.b3 += correction;
-    for (float& score : scores) score += correction;
-    for (float& score : chosen_scores) score += correction;
-    std::vector<float> returned;
-    for (std::size_t i = 0; i < chosen.size(); ++i)
-        if (lost[i] == 0) returned.push_back(chosen_scores[i]);
-    std::size_t hidden_returns = 0;
-    for (std::size_t i = 0; i < split_.learn_end; ++i) hidden_returns += hidden_[i] && rays_.lost[i] == 0;
-    model.lost_above = lost_above(std::move(returned), hidden_returns);
-    model.likely_above = likely_above(std::move(chosen_scores), lost);
+    model.training_rays = taught.rays.size();
+    model.drop = drop_network("learn drop", taught);
+    const std::vector<float> scores = outputs_of(model.drop, x_, rays_.beam);
     model.noise = fit_noise({rays_, 0, split_.learn_end, scores, hidden_}, cancel_);
     model.metrics = judge_drops({rays_, split_.judge_begin, rays_.size(), scores, hidden_}, model.noise,
-                                lost_rays / static_cast<double>(chosen.size()), cancel_);
+                                taught.lost_rays / static_cast<double>(taught.rays.size()), cancel_);
+    find_limits(model);
 }
 
 std::vector<std::uint32_t> Learner::matched(std::size_t begin, std::size_t end) const {
@@ -336,7 +424,7 @@ SensorModel Learner::run(const Sensor& sensor) {
     model.sensor = sensor.id;
     model.beams = set_.grid().beams();
     model.training_digest = set_.digest().hex();
-    model.mask = find_mask();
+    model.mask = find_mask({});
     cancel_.check();
     find_hidden(model.mask);
     cancel_.check();

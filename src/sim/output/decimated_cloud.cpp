@@ -13,7 +13,7 @@ namespace citysplat::sim {
 namespace {
 
 constexpr std::size_t kPiles = 256;
-/// Of each pile, in memory until it goes to its file.
+/// Of each pile, in memory until they go to the file.
 constexpr std::size_t kBufferBytes = std::size_t{1} << 16;
 
 /// What decides which record of a cube stays, before the record itself.
@@ -53,30 +53,31 @@ bool comes_first(const Entry& a, const Entry& b) {
 
 }  // namespace
 
-struct DecimatedCloud::Pile {
-    explicit Pile(const std::filesystem::path& directory) : file(temporary_file(directory)) {}
-
-    void put(const Head& head, const std::byte* record) {
-        const auto* bytes = reinterpret_cast<const std::byte*>(&head);
-        buffer.insert(buffer.end(), bytes, bytes + sizeof head);
-        buffer.insert(buffer.end(), record, record + head.bytes);
-        if (buffer.size() >= kBufferBytes) flush();
-    }
-    void flush() {
-        file.append(buffer);
-        buffer.clear();
-    }
-
-    File file;
-    std::vector<std::byte> buffer{};
-};
-
 DecimatedCloud::DecimatedCloud(const std::filesystem::path& directory, const ScanFormat& format,
                                double size_m)
-    : format_(format), size_m_(size_m) {
-    for (std::size_t i = 0; i < kPiles; ++i) piles_.push_back(std::make_unique<Pile>(directory));
+    : format_(format), size_m_(size_m), file_(temporary_file(directory)), piles_(kPiles) {}
+
+void DecimatedCloud::flush(Pile& pile) {
+    file_.append(pile.buffer);
+    pile.blocks.push_back({file_bytes_, pile.buffer.size()});
+    file_bytes_ += pile.buffer.size();
+    pile.buffer.clear();
 }
-DecimatedCloud::~DecimatedCloud() = default;
+
+/// All records of a pile, which is empty afterwards.
+std::vector<std::byte> DecimatedCloud::take(Pile& pile) {
+    std::uint64_t bytes = pile.buffer.size();
+    for (const Pile::Block& block : pile.blocks) bytes += block.bytes;
+    std::vector<std::byte> all(bytes);
+    std::byte* at = all.data();
+    for (const Pile::Block& block : pile.blocks) {
+        file_.read_at(block.offset, {at, block.bytes});
+        at += block.bytes;
+    }
+    std::copy(pile.buffer.begin(), pile.buffer.end(), at);
+    pile = {};
+    return all;
+}
 
 void DecimatedCloud::add(const Scan& scan, const CloudLayout& layout) {
     std::vector<std::byte> record(format_.most_record_bytes());
@@ -93,16 +94,18 @@ void DecimatedCloud::add(const Scan& scan, const CloudLayout& layout) {
                         scan.time_s + static_cast<double>(r.time_s),
                         static_cast<std::uint32_t>(i),
                         static_cast<std::uint32_t>(end - record.data())};
-        piles_[pile_of(head)]->put(head, record.data());
+        Pile& pile = piles_[pile_of(head)];
+        const auto* bytes = reinterpret_cast<const std::byte*>(&head);
+        pile.buffer.insert(pile.buffer.end(), bytes, bytes + sizeof head);
+        pile.buffer.insert(pile.buffer.end(), record.data(), end);
+        if (pile.buffer.size() >= kBufferBytes) flush(pile);
     }
 }
 
 std::uint64_t DecimatedCloud::finish(const std::function<void(std::span<const std::byte>)>& write) {
     std::uint64_t kept = 0;
-    for (const auto& pile : piles_) {
-        pile->flush();
-        std::vector<std::byte> all(pile->file.size());
-        pile->file.read_at(0, all);
+    for (Pile& pile : piles_) {
+        const std::vector<std::byte> all = take(pile);
         std::vector<Entry> entries;
         for (const std::byte* at = all.data(); at < all.data() + all.size();) {
             Entry entry{};

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -16,13 +15,13 @@ namespace citysplat::sim {
 /// time the first by ray and return. What stays, and in which order, does not depend on the order of the
 /// scans (optScan's merge of pairs does).
 ///
-/// Cubes begin at multiples of their size in the world. Records lie in files without a name until the end,
-/// scattered by their cubes so that those of one file fit into memory: 10⁹ records of a PLY file take 0.5 GB.
+/// Cubes begin at multiples of their size in the world. Records lie in one file without a name until the end,
+/// in blocks by their cubes: 256 piles, of which one is in memory at a time. 10⁹ records of a PLY file take
+/// 0.5 GB.
 class DecimatedCloud {
   public:
-    /// `directory` is where the files are. The format must outlive it; `size_m` is above 0.
+    /// `directory` is where the file is. The format must outlive it; `size_m` is above 0.
     DecimatedCloud(const std::filesystem::path& directory, const ScanFormat& format, double size_m);
-    ~DecimatedCloud();
 
     /// Adds the returns of a scan, in any order of scans.
     void add(const Scan& scan, const CloudLayout& layout);
@@ -30,10 +29,22 @@ class DecimatedCloud {
     std::uint64_t finish(const std::function<void(std::span<const std::byte>)>& write);
 
   private:
-    struct Pile;
+    /// Records whose cubes have the same hash, up to its first bits.
+    struct Pile {
+        std::vector<std::byte> buffer{};  ///< what is not in the file yet
+        struct Block {
+            std::uint64_t offset, bytes;
+        };
+        std::vector<Block> blocks{};
+    };
+    void flush(Pile& pile);
+    std::vector<std::byte> take(Pile& pile);
+
     const ScanFormat& format_;
     double size_m_;
-    std::vector<std::unique_ptr<Pile>> piles_;
+    File file_;
+    std::uint64_t file_bytes_ = 0;
+    std::vector<Pile> piles_;
 };
 
 /// "1mm", "2.5cm", "0.01m" or "0.01" as metres. Throws UsageError naming `what` unless it is from 0.1 mm to

@@ -45,6 +45,38 @@ Quaternion attitude_with(Vec3d up, double yaw_rad) {
     return from_rotation_matrix({x.x, y.x, z.x, x.y, y.y, z.y, x.z, y.z, z.z});
 }
 
+/// The turn that a rotation is, taken apart: the shortest way to its z axis, and what is left about that
+/// axis. A body that lags behind in yaw still tilts the right way.
+Vec3d turn_to(const Quaternion& rotation) {
+    const double n = std::sqrt(rotation.z * rotation.z + rotation.w * rotation.w);
+    if (!(n > 1e-9)) return quaternion_log(rotation);
+    const Quaternion about_z{0, 0, rotation.z / n, rotation.w / n};
+    return quaternion_log(rotation * conjugate(about_z)) + quaternion_log(about_z);
+}
+
+/// What each motor is to lift for a thrust and a torque. Where the motors cannot do all of it, they turn the
+/// body last and hold it upright first: a body that cannot keep its tilt falls.
+std::array<double, 4> lifts_for(const UavParameters& p, double thrust, Vec3d torque) {
+    const double least = p.thrust_n_s2 * p.least_speed_rad_s * p.least_speed_rad_s,
+                 most = p.thrust_n_s2 * p.most_speed_rad_s * p.most_speed_rad_s;
+    std::array<double, 4> tilt{}, lifts{};
+    for (std::size_t i = 0; i < 4; ++i)
+        tilt[i] = (torque.x * kMotors[i].y - torque.y * kMotors[i].x) / (2 * p.arm_m);
+    const auto [low, high] = std::minmax_element(tilt.begin(), tilt.end());
+    const double share_of_tilt = std::min(1.0, (most - least) / std::max(*high - *low, 1e-12));
+    const double each = std::clamp(thrust / 4, least - share_of_tilt * *low, most - share_of_tilt * *high);
+    const double turn = torque.z / (4 * p.torque_nm_s2 / p.thrust_n_s2);
+    double share_of_turn = 1;
+    for (std::size_t i = 0; i < 4; ++i) {
+        lifts[i] = each + share_of_tilt * tilt[i];
+        const double wanted = -kMotors[i].spin * turn, room = wanted > 0 ? most - lifts[i] : lifts[i] - least;
+        if (std::abs(wanted) > room)
+            share_of_turn = std::min(share_of_turn, std::max(0.0, room) / std::abs(wanted));
+    }
+    for (std::size_t i = 0; i < 4; ++i) lifts[i] -= share_of_turn * kMotors[i].spin * turn;
+    return lifts;
+}
+
 }  // namespace
 
 /// What changes in a state, per second.
@@ -60,6 +92,7 @@ Uav::Uav(const UavParameters& parameters, const Pose& start, double time_s, std:
       begin_s_(time_s),
       model_m_(start.translation),
       yaw_rad_(yaw_of(start.rotation)),
+      most_turn_rad_s2_(parameters.most_turn_rad_s2()),
       noise_(parameters.imu, parameters.imu_rate_hz, seed) {
     state_.position_m = start.translation;
     state_.rotation = attitude_with({0, 0, 1}, yaw_rad_);
@@ -109,6 +142,7 @@ void Uav::move_model() {
     const UavParameters& p = parameters_;
     const double w = p.position.frequency_rad_s, z = p.position.damping;
     Vec3d acceleration{}, jerk{};
+    double turn_rad_s = 0;
     if (const auto* go = std::get_if<GoTo>(&command_)) {
         // Far away the pull towards the place is what keeps the greatest velocity.
         const double pull = 2 * z * w * p.most_velocity_m_s;
@@ -118,16 +152,19 @@ void Uav::move_model() {
         jerk = (far ? Vec3d{0, 0, 0} : model_m_s_ * (-w * w)) - acceleration * (2 * z * w);
         const double turn = go->yaw_rad - yaw_rad_;
         const double shortest = turn - 2 * exact::kPi * std::floor(turn / (2 * exact::kPi) + 0.5);
-        yaw_rad_ += std::clamp(shortest * w, -1.0, 1.0) * kStep_s;
+        turn_rad_s = std::clamp(shortest * w, -1.0, 1.0);
     } else {
         const auto& fly = std::get<FlyWith>(command_);
         const Vec3d velocity = limited(fly.velocity_m_s, p.most_velocity_m_s);
         acceleration = (velocity - model_m_s_) * (2 * z * w);
         jerk = acceleration * (-2 * z * w);
-        yaw_rad_ += fly.yaw_rate_rad_s * kStep_s;
+        turn_rad_s = fly.yaw_rate_rad_s;
     }
     if (length(acceleration) > p.most_acceleration_m_s2)
         acceleration = limited(acceleration, p.most_acceleration_m_s2), jerk = {0, 0, 0};
+    const double most_change = most_turn_rad_s2_ * kStep_s;
+    yaw_rad_s_ += std::clamp(turn_rad_s - yaw_rad_s_, -most_change, most_change);
+    yaw_rad_ += yaw_rad_s_ * kStep_s;
     yaw_rad_ -= 2 * exact::kPi * std::floor(yaw_rad_ / (2 * exact::kPi) + 0.5);
     model_m_ = model_m_ + model_m_s_ * kStep_s + acceleration * (kStep_s * kStep_s / 2);
     model_m_s_ = model_m_s_ + acceleration * kStep_s;
@@ -156,21 +193,16 @@ std::array<double, 4> Uav::control() {
     const Vec3d force = Vec3d{aside.x, aside.y, up} * p.mass_kg;
     const double thrust = std::max(0.0, dot(force, rotate(state_.rotation, {0, 0, 1})));
 
-    const Quaternion error = conjugate(state_.rotation) * attitude_with(force, yaw_rad_);
-    const Vec3d turn = quaternion_log(error);
+    const Vec3d turn = turn_to(conjugate(state_.rotation) * attitude_with(force, yaw_rad_));
     const Vec3d angular = turn * (a * a) - state_.turn_rad_s * (2 * p.attitude.damping * a);
     const Vec3d torque = by_axes(p.inertia_kg_m2, angular) +
                          cross(state_.turn_rad_s, by_axes(p.inertia_kg_m2, state_.turn_rad_s));
 
+    const std::array<double, 4> lifts = lifts_for(p, thrust, torque);
     std::array<double, 4> speeds{};
-    const double ratio = p.torque_nm_s2 / p.thrust_n_s2;
-    for (std::size_t i = 0; i < 4; ++i) {
-        const Motor& m = kMotors[i];
-        const double lift = thrust / 4 + torque.x * m.y / (2 * p.arm_m) - torque.y * m.x / (2 * p.arm_m) -
-                            m.spin * torque.z / (4 * ratio);
-        speeds[i] = std::clamp(std::sqrt(std::max(0.0, lift) / p.thrust_n_s2), p.least_speed_rad_s,
+    for (std::size_t i = 0; i < 4; ++i)
+        speeds[i] = std::clamp(std::sqrt(std::max(0.0, lifts[i]) / p.thrust_n_s2), p.least_speed_rad_s,
                                p.most_speed_rad_s);
-    }
     return speeds;
 }
 

@@ -85,7 +85,8 @@ class Uav {
     std::uint64_t steps_ = 0;
     UavState state_;
     Vec3d model_m_, model_m_s_{0, 0, 0}, model_m_s2_{0, 0, 0}, model_m_s3_{0, 0, 0};
-    double yaw_rad_;
+    double yaw_rad_, yaw_rad_s_ = 0;  ///< of the model
+    double most_turn_rad_s2_;
     Vec3d integral_{0, 0, 0}, push_n_{0, 0, 0};
     ImuNoise noise_;
     std::vector<TimedSample> imu_;

@@ -5,6 +5,7 @@
 #include "core/math/math_hd.hpp"
 #include "core/toml_section.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <span>
 
@@ -32,6 +33,13 @@ Response response(Section& s, const std::string& name) {
 
 double UavParameters::hover_speed_rad_s() const {
     return std::sqrt(mass_kg * kGravity_m_s2 / (4 * thrust_n_s2));
+}
+
+double UavParameters::most_turn_rad_s2() const {
+    const double hover = hover_speed_rad_s() * hover_speed_rad_s();
+    const double room =
+        std::min(hover - least_speed_rad_s * least_speed_rad_s, most_speed_rad_s * most_speed_rad_s - hover);
+    return 0.5 * 4 * torque_nm_s2 * room / inertia_kg_m2.z;
 }
 
 UavParameters UavParameters::parse(std::string_view toml, std::string_view origin) {

@@ -34,6 +34,8 @@ struct UavParameters {
     ImuErrors imu;
 
     double hover_speed_rad_s() const;
+    /// Turns of a body that hovers are begun and ended so quickly: with half of what its motors can do.
+    double most_turn_rad_s2() const;
 
     /// A shipped one by name, or the TOML file at that path. Throws ConfigError that names file and key.
     static UavParameters load(std::string_view name_or_path);

@@ -1,4 +1,6 @@
 #include "core/error.hpp"
+#include "tiling/build/chunks.hpp"
+#include "tiling/build/plan_folder.hpp"
 #include "tiling/care/city_care.hpp"
 #include "tiling/points/point_archive.hpp"
 #include "tiling/store/city_lock.hpp"
@@ -182,7 +184,7 @@ RepairReport repair_city(const std::filesystem::path& city, const CancelToken& c
         throw ConfigError(city.string() + " is not a city: there are no objects of citysplat in it");
     const CityLock lock = CityLock::builder(paths, "repair");
     store.create_layout();
-    store.clear_temporary();
+    store.clear_temporary(name_of_open_plan(paths) ? kLivingWorker : std::chrono::seconds{});
     RepairReport report;
     Found found = find_objects(store, report, cancel);
     const auto records = choose_records(found, records_in_catalog(paths), report);

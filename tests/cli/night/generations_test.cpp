@@ -98,6 +98,26 @@ TEST_CASE("a generation that nobody knows is a mistake of the command line, with
     CHECK(s.code({"build", s.city, "--note", ""}) == 2);
 }
 
+TEST_CASE("a variable of a script that is not set is no flag that was left out") {
+    const TwoSquares s;
+    const std::vector<std::vector<std::string>> lines{{"status", s.city, "--generation", ""},
+                                                      {"rollback", s.city, ""},
+                                                      {"tag", s.city, ""},
+                                                      {"tag", s.city, "name", ""},
+                                                      {"diff", s.city, ""},
+                                                      {"diff", s.city, "1", ""},
+                                                      {"gc", s.city, "--keep-within", ""},
+                                                      {"gc", s.city, "--keep-tag", ""},
+                                                      {"publish", s.city, "--accept", ""}};
+    for (const auto& line : lines) {
+        INFO(line[0] << " " << line[2]);
+        const test::Outcome outcome = test::citysplat(line);
+        CHECK(outcome.exit_code == 2);
+        CHECK_FALSE(outcome.err.empty());
+    }
+    CHECK(test::run_json({"status", s.city})["generation"] == 2);
+}
+
 TEST_CASE("gc says which rule keeps a generation") {
     const TwoSquares s;
     test::run_json({"tag", s.city, "one", "1"});

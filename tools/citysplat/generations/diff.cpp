@@ -1,5 +1,6 @@
 #include "citysplat/context.hpp"
 #include "citysplat/generations/diff_report.hpp"
+#include "citysplat/generations/text_flags.hpp"
 #include "citysplat/number_flags.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/error.hpp"
@@ -94,8 +95,12 @@ void add_diff(CLI::App& app, Context& context) {
     verb.fallthrough();
     verb.add_option("city", flags->city, "directory of the city")->required();
     verb.add_option("from", flags->from, "the earlier generation (default: the one before the other)")
+        ->check(not_empty())
         ->type_name("N|TAG|DATE");
-    verb.add_option("to", flags->to, "the later generation")->capture_default_str()->type_name("N|TAG|DATE");
+    verb.add_option("to", flags->to, "the later generation")
+        ->check(not_empty())
+        ->capture_default_str()
+        ->type_name("N|TAG|DATE");
     verb.add_flag("--splats", flags->splats,
                   "also count splats that only one of them has, by class and tile");
     verb.add_flag(

@@ -1,5 +1,6 @@
 #include "citysplat/generations/generation_flag.hpp"
 
+#include "citysplat/generations/text_flags.hpp"
 #include "tiling/care/generations.hpp"
 
 #include <CLI/CLI.hpp>
@@ -10,6 +11,7 @@ void GenerationFlag::add_to(CLI::App& verb) {
     verb.add_option("--generation", name_,
                     "which generation: its number, a tag, or a date (the city as it was then, UTC); default: "
                     "the latest")
+        ->check(not_empty())
         ->type_name("N|TAG|DATE");
 }
 

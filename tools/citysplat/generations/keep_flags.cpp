@@ -1,5 +1,6 @@
 #include "citysplat/generations/keep_flags.hpp"
 
+#include "citysplat/generations/text_flags.hpp"
 #include "citysplat/number_flags.hpp"
 #include "tiling/care/generations.hpp"
 
@@ -26,6 +27,7 @@ void KeepFlags::add_to(CLI::App& verb) {
     count("--keep-yearly", counts_.yearly, "the same for years");
     verb.add_option("--keep-within", within_,
                     "those that are at most so much older than the latest, as 14d or 1y6m")
+        ->check(not_empty())
         ->type_name("TIME");
     verb.add_option("--keep-tag", counts_.tags,
                     "those with this tag, and no other tag keeps one (default: any tag does)")

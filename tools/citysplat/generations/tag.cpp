@@ -1,4 +1,5 @@
 #include "citysplat/context.hpp"
+#include "citysplat/generations/text_flags.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/error.hpp"
 #include "tiling/care/generations.hpp"
@@ -53,9 +54,10 @@ void add_tag(CLI::App& app, Context& context) {
     CLI::App& verb = *app.add_subcommand("tag", "give a generation a name, by which it is found and kept");
     verb.fallthrough();
     verb.add_option("city", flags->city, "directory of the city")->required();
-    verb.add_option("tag", flags->tag, "the name (without one: list all)");
+    verb.add_option("tag", flags->tag, "the name (without one: list all)")->check(not_empty());
     verb.add_option("generation", flags->generation,
                     "its number, another tag or a date (default: the latest)")
+        ->check(not_empty())
         ->type_name("N|TAG|DATE");
     verb.add_flag("--move", flags->move, "take the tag from the generation that has it");
     verb.add_flag("--delete", flags->remove, "take the tag away");

@@ -8,6 +8,7 @@
 #include "io/write/gltf/export_glb.hpp"
 #include "io/write/point_sink.hpp"
 #include "splat/recipe.hpp"
+#include "tiling/care/own_files.hpp"
 #include "tiling/carve/carved_points.hpp"
 #include "tiling/store/city_reader.hpp"
 #include "view/tiles3d/splat_tileset.hpp"
@@ -97,6 +98,7 @@ void run_tileset(Context& context, const ExportFlags& f) {
 }
 
 void run(Context& context, const ExportFlags& f) {
+    tiling::refuse_files_of_city(f.out);
     if (f.removed) return run_removed(context, f);
     if (f.format == "3dtiles") return run_tileset(context, f);
     const Stopwatch watch;

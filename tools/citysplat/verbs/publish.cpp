@@ -1,5 +1,6 @@
 #include "citysplat/context.hpp"
 #include "citysplat/generations/gate_flags.hpp"
+#include "citysplat/generations/text_flags.hpp"
 #include "citysplat/thickness_report.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
@@ -30,6 +31,7 @@ void add_publish(CLI::App& app, Context& context) {
                   "where a tile could not be made, keep that of the latest generation");
     verb.add_option("--accept", flags->accept,
                     "publish the plan that gates held back; its name, or the first digits of it")
+        ->check(not_empty())
         ->type_name("ID");
     flags->thickness.add_to(verb);
     flags->gates.add_to(verb);

@@ -1,4 +1,5 @@
 #include "citysplat/context.hpp"
+#include "citysplat/generations/text_flags.hpp"
 #include "citysplat/verbs.hpp"
 #include "tiling/care/city_care.hpp"
 #include "tiling/care/generations.hpp"
@@ -21,6 +22,7 @@ void add_rollback(CLI::App& app, Context& context) {
     verb.add_option("city", flags->city, "directory of the city")->required();
     verb.add_option("generation", flags->generation,
                     "its number, a tag or a date (default: the one before the latest)")
+        ->check(not_empty())
         ->type_name("N|TAG|DATE");
     verb.footer(
         "Example: citysplat rollback city 12\n"
