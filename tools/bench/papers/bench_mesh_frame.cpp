@@ -24,7 +24,7 @@ namespace {
 
 struct Arguments {
     std::uint64_t frames = 5, seed = 1;
-    double voxel_m = 0.2, range_m = 50;
+    double voxel_m = 0.2, range_m = 120;
 };
 
 constexpr int kBins = 10;
@@ -248,8 +248,9 @@ int main(int argc, char** argv) {
          [&](bench::Flags& flags) {
              flags.count("--frames", arguments.frames, 1000, "frames, evenly along a street of 200 m");
              flags.count("--seed", arguments.seed, 1'000'000, "of the street");
-             flags.number("--range", arguments.range_m, {5, 200, "m"},
-                          "how far both sensors see; the default is that of CARLA's sensor");
+             flags.number(
+                 "--range", arguments.range_m, {5, 200, "m"},
+                 "how far both sensors see; the paper does not say, the default is that of the data sheet");
              flags.number("--voxel", arguments.voxel_m, {0.02, 0.25, "m"}, "width of the voxels");
          },
          [&](bench::Report& report) { run(arguments, report); }},
