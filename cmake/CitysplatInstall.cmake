@@ -1,7 +1,7 @@
 # cmake --install: the program, the libraries, their headers and a CMake package (find_package(citysplat)).
 include(CMakePackageConfigHelpers)
 # The library behind the public headers, and what it is made of.
-set(libraries citysplat_api citysplat_core citysplat_model citysplat_io citysplat_adjust citysplat_tiling citysplat_splat citysplat_trace
+set(libraries citysplat_api citysplat_core citysplat_model citysplat_io citysplat_adjust citysplat_tiling citysplat_splat citysplat_mesh citysplat_trace
     citysplat_objects citysplat_sim)
 install(TARGETS citysplat RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 set(manual ${PROJECT_BINARY_DIR}/tools/citysplat/manual)

@@ -3,8 +3,7 @@
 #include "api/parts.hpp"
 #include "io/input/reading.hpp"
 #include "io/input/tracked_file.hpp"
-#include "splat/recipe.hpp"
-#include "splat/splat_processor.hpp"
+#include "mesh/city_recipe.hpp"
 #include "tiling/build/builder.hpp"
 
 #include <thread>
@@ -14,14 +13,15 @@ inline namespace v1 {
 
 BuildResult build(const std::filesystem::path& city, const BuildOptions& options) {
     return guarded([&] {
-        splat::RecipeChanges changes;
+        mesh::CityRecipeChanges all;
+        splat::RecipeChanges& changes = all.splats;
         changes.classes = options.classes;
         if (!options.method.empty()) {
             changes.method = splat::method_from(options.method);
             if (!changes.method)
                 throw UsageError("\"" + options.method + "\" is not basic, adaptive, descriptors or surfels");
         }
-        const splat::Recipe recipe = splat::recipe_for(city, changes);
+        const mesh::CityRecipe recipe = mesh::city_recipe_for(city, all);
         ReadOptions read;
         read.crs = options.crs;
         std::shared_ptr<const TrackedBoxes> tracked;
@@ -34,17 +34,17 @@ BuildResult build(const std::filesystem::path& city, const BuildOptions& options
                                         tracked ? io::with_tracks(reading, *tracked) : reading});
             }
         inner.parameters = recipe.text();
-        inner.carve = recipe.carve;
-        if (!recipe.classes.classes().empty()) inner.classes = recipe.classes.to_toml();
+        inner.carve = recipe.splats.carve;
+        if (!recipe.splats.classes.classes().empty()) inner.classes = recipe.splats.classes.to_toml();
         inner.tile_size_m = options.tile_size_m;
         inner.memory_bytes = options.memory_bytes;
         inner.refuse_small_memory = true;
         inner.threads = options.threads > 0
                             ? options.threads
                             : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-        splat::SplatProcessor processor(recipe.params, recipe.classes);
+        const auto processor = mesh::make_processor(recipe);
         Progress progress;
-        const auto report = tiling::build_city(city, processor, inner, CancelToken(), progress);
+        const auto report = tiling::build_city(city, *processor, inner, CancelToken(), progress);
         if (!report.failures.empty())
             throw CorruptionError(std::to_string(report.failures.size()) + " tiles failed, first " +
                                   report.failures[0].tile.text() + ": " + report.failures[0].message);

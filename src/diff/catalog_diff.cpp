@@ -1,6 +1,7 @@
 #include "diff/catalog_diff.hpp"
 
 #include "tiling/build/publisher.hpp"
+#include "tiling/store/product_kinds.hpp"
 
 #include <map>
 
@@ -33,16 +34,20 @@ std::vector<InputChange> compare_inputs(tiling::Catalog& catalog, const Generati
     return sorted;
 }
 
-bool same_parameters(const GenerationRow& from, const GenerationRow& to) {
-    return from.parameters_key == to.parameters_key ||
-           from.parameters_key == tiling::key_with_old_tiles(to.parameters_key) ||
-           to.parameters_key == tiling::key_with_old_tiles(from.parameters_key);
-}
-
 tiling::Reason reason_of(const GenerationRow& from, const GenerationRow& to, const ProductRow* before,
                          const ProductRow& after) {
     if (from.tile_size_m != to.tile_size_m) return tiling::Reason::split;
-    if (!same_parameters(from, to))
+    const ProductKind kind = after.tile.kind;
+    if (!tiling::has_kind(from, kind)) return tiling::Reason::new_product;
+    const auto key_of = [kind](const GenerationRow& row) {
+        for (const tiling::KindKey& k : tiling::kinds_of(row))
+            if (k.kind == kind) return k.parameters_key;
+        return Hash128{};
+    };
+    const auto same = [](const Hash128& x, const Hash128& y) {
+        return x == y || x == tiling::key_with_old_tiles(y) || y == tiling::key_with_old_tiles(x);
+    };
+    if (!same(key_of(from), key_of(to)))
         return from.parameters == to.parameters && from.classes == to.classes &&
                        from.calibration == to.calibration
                    ? tiling::Reason::algorithm

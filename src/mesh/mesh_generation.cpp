@@ -174,7 +174,7 @@ class BlockMesher {
                           .intensity = 0,
                           .range = kUnknownByte,
                           .incidence = kUnknownByte};
-        describe_vertex(points_, sums_, c.edge, 2 * along > steps, normal, vertex);
+        describe_vertex(points_, sums_, {c.edge, 2 * along > steps, normal}, vertex);
         return vertex;
     }
 

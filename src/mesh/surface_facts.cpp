@@ -70,16 +70,17 @@ class FactSums {
 
 }  // namespace
 
-void describe_vertex(const VoxelPoints& points, const BoxSums& sums, const GridEdge& edge,
-                     bool nearer_to_high, Vec3d normal, MeshVertex& vertex) {
-    FactSums facts(normal);
+void describe_vertex(const VoxelPoints& points, const BoxSums& sums, const SurfacePlace& place,
+                     MeshVertex& vertex) {
+    const GridEdge& edge = place.edge;
+    FactSums facts(place.normal);
     const auto add = [&](std::size_t voxel) { facts.add(points.points(voxel)); };
     const Voxel& c = edge.corner;
     const auto step = [&edge](int axis) { return edge.axis == axis ? 1 : 0; };
     // Along its axis the edge is one voxel long, along the others it has a voxel on both sides.
     sums.box({c.x - 1 + step(0), c.y - 1 + step(1), c.z - 1 + step(2)}, {c.x + 1, c.y + 1, c.z + 1}, add);
     Voxel nearer = c;
-    if (nearer_to_high) nearer = {c.x + step(0), c.y + step(1), c.z + step(2)};
+    if (place.nearer_to_high) nearer = {c.x + step(0), c.y + step(1), c.z + step(2)};
     for (int level = 1; facts.empty() && level <= sums.most_level(); ++level) sums.visit(nearer, level, add);
     if (!facts.empty()) facts.put(vertex);
 }

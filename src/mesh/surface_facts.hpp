@@ -11,11 +11,18 @@ struct GridEdge {
     int axis;
 };
 
-/// What the points around say about a vertex on this edge: class (that of most of them; of two that are as
+/// Where a vertex is, and how the surface lies there.
+struct SurfacePlace {
+    GridEdge edge;
+    bool nearer_to_high;  ///< than to the low end of the edge
+    Vec3d normal;
+};
+
+/// What the points around say about a vertex: class (that of most of them; of two that are as
 /// many, the smaller number), intensity, range and incidence (against this normal). Asked are the four voxels
 /// around the edge; if they are empty, growing neighbourhoods of the corner that is nearer to the vertex.
 /// Sets all of `vertex` but place and normal.
-void describe_vertex(const VoxelPoints& points, const BoxSums& sums, const GridEdge& edge,
-                     bool nearer_to_high, Vec3d normal, MeshVertex& vertex);
+void describe_vertex(const VoxelPoints& points, const BoxSums& sums, const SurfacePlace& place,
+                     MeshVertex& vertex);
 
 }  // namespace citysplat::mesh

@@ -8,11 +8,13 @@ namespace citysplat {
 
 TileKey TileKey::parent() const {
     return {level - 1, static_cast<std::int32_t>(floor_div(ix, 2)),
-            static_cast<std::int32_t>(floor_div(iy, 2))};
+            static_cast<std::int32_t>(floor_div(iy, 2)), kind};
 }
 
 std::string TileKey::text() const {
-    return std::to_string(level) + "/" + std::to_string(ix) + "/" + std::to_string(iy);
+    std::string text = std::to_string(level) + "/" + std::to_string(ix) + "/" + std::to_string(iy);
+    if (kind != ProductKind::splats) text += std::string(" (") + kProductKinds.of(kind) + ")";
+    return text;
 }
 
 TileGrid::TileGrid(double tile_size_m) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/math/lattice.hpp"
+#include "core/words.hpp"
 
 #include <compare>
 #include <cstdint>
@@ -8,17 +9,27 @@
 
 namespace citysplat {
 
-/// A cell of the city's grid. Level 0 is the base grid; a tile that is too dense splits into four tiles of
-/// the next level (quadtree), whose indices are (2·ix, 2·iy) … (2·ix+1, 2·iy+1).
+/// What is made of the points of a cell. Numbers and words are stored: they never change.
+enum class ProductKind : std::uint8_t { splats = 0, mesh = 1 };
+inline constexpr Words<ProductKind, 2> kProductKinds{{"splats", "mesh"}};
+/// For values that were read from somewhere.
+constexpr bool is_known(ProductKind kind) {
+    return static_cast<std::size_t>(kind) < kProductKinds.words.size();
+}
+
+/// A tile: a cell of the city's grid, and what is made of it. Level 0 is the base grid; a tile that is too
+/// dense splits into four tiles of the next level (quadtree), whose indices are (2·ix, 2·iy) … (2·ix+1,
+/// 2·iy+1).
 struct TileKey {
     std::int32_t level = 0;
     std::int32_t ix = 0, iy = 0;
+    ProductKind kind = ProductKind::splats;
 
     TileKey parent() const;  ///< Requires level > 0.
     TileKey child(int quadrant) const {
-        return {level + 1, 2 * ix + (quadrant & 1), 2 * iy + (quadrant >> 1)};
+        return {level + 1, 2 * ix + (quadrant & 1), 2 * iy + (quadrant >> 1), kind};
     }
-    /// "3/-12/407": level, ix, iy. For people and messages, never a path.
+    /// "3/-12/407": level, ix, iy; "3/-12/407 (mesh)". For people and messages, never a path.
     std::string text() const;
     friend auto operator<=>(const TileKey&, const TileKey&) = default;
 };

@@ -8,11 +8,12 @@
 namespace citysplat::objects {
 
 StoredSplats SplatFolder::write(const SplatTile& splats, std::uint64_t points) const {
+    const tiling::TileProduct product = tiling::product_of(splats);
     tiling::PayloadInfo info;
-    info.digest = splats.digest();
+    info.digest = product.digest;
     info.points = points;
-    info.box = tiling::box_of(splats);
-    const auto preamble = tiling::payload_preamble(splats, info);
+    info.box = product.box;
+    const auto preamble = tiling::payload_preamble(product, info);
     const StoredSplats stored{Hasher().bytes(preamble).bytes(splats.bytes()).finish(), splats.size(),
                               preamble.size() + splats.bytes().size(), info.box};
     create_directories_durably(folder_);

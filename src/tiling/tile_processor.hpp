@@ -4,8 +4,10 @@
 #include "core/hash.hpp"
 #include "core/math/lattice.hpp"
 #include "core/progress.hpp"
+#include "model/mesh_tile.hpp"
 #include "model/point.hpp"
 #include "model/splat_tile.hpp"
+#include "model/tile_grid.hpp"
 #include "tiling/sector.hpp"
 
 #include <cstddef>
@@ -14,8 +16,8 @@
 #include <string>
 #include <vector>
 
-/// The seam between tiling (which points, when, in how much memory) and what is made of them (splats today).
-/// The builder knows nothing of splats beyond this header; a processor knows nothing of files, tiles'
+/// The seam between tiling (which points, when, in how much memory) and what is made of them (ProductKind).
+/// The builder knows nothing of products beyond this header; a processor knows nothing of files, tiles'
 /// neighbours or threads.
 namespace citysplat::tiling {
 
@@ -64,7 +66,9 @@ struct TileOutput {
     /// Not certified: something within reach of the core depends on points that were not read. Read again
     /// with at least this halo. 0 when certified.
     std::int64_t wanted_halo_steps = 0;
-    SplatTile splats;  ///< only when certified
+    // Only when certified, and only what was asked for.
+    SplatTile splats;
+    MeshTile mesh;
 
     bool certified() const { return wanted_halo_steps == 0; }
 };
@@ -73,6 +77,11 @@ struct TileOutput {
 class TileProcessor {
   public:
     virtual ~TileProcessor() = default;
+
+    /// What it makes, in the order of their numbers. One that makes several kinds has a processor for each,
+    /// and is itself asked for what concerns the whole city alone: calibration, findings, parameters_key().
+    virtual std::vector<ProductKind> kinds() const { return {ProductKind::splats}; }
+    virtual const TileProcessor& of(ProductKind) const { return *this; }
 
     /// Measures the city-wide means. Called once per city (or on --recalibrate), before any tile.
     virtual Calibration calibrate(const RegionReader& reader, const CancelToken& cancel,
@@ -93,6 +102,9 @@ class TileProcessor {
 
     /// Takes the region, so that its points need not be in memory to the end.
     virtual TileOutput process(Region region, const CancelToken& cancel) const = 0;
+
+    /// How far its products reach from the points. 0: what has no points in its core has no product.
+    virtual std::int64_t reach_steps() const { return 0; }
 };
 
 }  // namespace citysplat::tiling

@@ -232,6 +232,10 @@ class EmbreeTileSet final : public TileSet {
   public:
     explicit EmbreeTileSet(std::span<const TracerTilePtr> tiles) : owners_(tiles.begin(), tiles.end()) {
         for (const TracerTilePtr& owner : owners_) {
+            if (const auto* mesh = dynamic_cast<const ReferenceMesh*>(owner.get())) {
+                add_mesh(*mesh);
+                continue;
+            }
             const auto* tile = static_cast<const EmbreeTile*>(owner.get());
             if (!tile->scene()) continue;
             tiles_.push_back(tile);
@@ -244,9 +248,19 @@ class EmbreeTileSet final : public TileSet {
     const EmbreeTile& tile(std::size_t slot) const { return *tiles_[slot]; }
     const TileView* views() const { return views_.data(); }
     const SlotFacts* slots() const { return slots_.data(); }
+    /// Tiles that are meshes: they are met as parts that stand.
+    std::span<const Part> meshes() const { return meshes_; }
 
   private:
+    void add_mesh(const ReferenceMesh& mesh) {
+        if (mesh.empty()) return;
+        poses_.push_back(std::make_unique<PoseKey>(PoseKey{{1, 0, 0, 0, 1, 0, 0, 0, 1}, mesh.origin()}));
+        meshes_.push_back({.shape = &mesh, .motion = {poses_.back().get(), nullptr, 0, 0}, .facts = {}});
+    }
+
     std::vector<TracerTilePtr> owners_;
+    std::vector<std::unique_ptr<PoseKey>> poses_;
+    std::vector<Part> meshes_;
     std::vector<const EmbreeTile*> tiles_;  ///< by slot, as the other three
     std::vector<TileView> views_;
     std::vector<SlotFacts> slots_;
@@ -337,6 +351,10 @@ class EmbreeTracer final : public Tracer {
     TracerTilePtr load(const TriangleMesh& mesh) const override {
         return std::make_shared<ReferenceMesh>(mesh);
     }
+    TracerTilePtr load(const MeshTile& tile) const override { return std::make_shared<ReferenceMesh>(tile); }
+    std::size_t estimated_mesh_bytes(std::uint64_t triangles) const override {
+        return triangles * (sizeof(TraceTriangle) + sizeof(SplatFacts));
+    }
     std::size_t estimated_bytes(std::uint64_t splats) const override {
         const std::size_t leaves = (splats + options_.splats_per_leaf - 1) / options_.splats_per_leaf;
         return splats * EmbreeTile::kBytesPerSplat + leaves * kHierarchyBytesPerLeaf;
@@ -353,6 +371,7 @@ class EmbreeTracer final : public Tracer {
         refuse_longer_rays(rays, options_.max_range_m);
         closest_on_parts(scene.parts, rays, hits);
         const auto& set = static_cast<const EmbreeTileSet&>(scene.tiles);
+        closest_on_parts(set.meshes(), rays, hits);
         switch (width_) {
             case 16:
                 return closest<16>(set, rays, hits);
@@ -368,6 +387,7 @@ class EmbreeTracer final : public Tracer {
         depth = std::clamp(depth, 1u, static_cast<std::uint32_t>(kMaxHits));
         nearest_on_parts(scene.parts, rays, depth, gap_m, lists);
         const auto& set = static_cast<const EmbreeTileSet&>(scene.tiles);
+        nearest_on_parts(set.meshes(), rays, depth, gap_m, lists);
         switch (width_) {
             case 16:
                 return nearest<16>(set, rays, depth, gap_m, lists);

@@ -1,8 +1,11 @@
 #include "trace/mesh_primitives.hpp"
 
+#include "core/math/rng_hd.hpp"
 #include "model/splat_hd.hpp"
+#include "model/splat_id_hd.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <span>
 
@@ -63,27 +66,68 @@ SplatFacts facts_of(const TraceTriangle& t, const MeshMaterial& material) {
             MeshPrimitives::kRecordedRange_m, 0};
 }
 
+/// The name of a triangle: a hash of its corners in the world and of what it says, whichever corner comes
+/// first. Never 0. Ids are written to files: the formula must not change.
+std::uint64_t triangle_id(const MeshTile& tile, const std::array<MeshVertex, 3>& corners,
+                          const TriangleFacts& facts) {
+    std::array<LatticePoint, 3> at;
+    for (std::size_t i = 0; i < 3; ++i) at[i] = tile.world(corners[i]);
+    std::rotate(at.begin(), std::min_element(at.begin(), at.end()), at.end());
+    std::uint64_t id =
+        std::uint64_t{facts.normal} | std::uint64_t{facts.label} << 32 | std::uint64_t{facts.intensity} << 48;
+    for (const LatticePoint& p : at)
+        id = rng::mix(id + static_cast<std::uint64_t>(p.x) * kIdX + static_cast<std::uint64_t>(p.y) * kIdY +
+                      static_cast<std::uint64_t>(p.z) * kIdZ);
+    return id != 0 ? id : 1;
+}
+
 }  // namespace
 
 MeshPrimitives::MeshPrimitives(const TriangleMesh& mesh) {
     mesh.check("mesh");
-    std::vector<TraceTriangle> given;
-    given.reserve(mesh.triangles.size());
-    box = kEmptyBox;
+    Given given;
     for (std::size_t i = 0; i < mesh.triangles.size(); ++i) {
         const auto& [a, b, c] = mesh.triangles[i];
-        given.push_back({mesh.vertices[a], mesh.vertices[b], mesh.vertices[c], mesh.material(i).label});
-        for (const std::uint32_t v : {a, b, c}) box.grow(vec_cast<double>(mesh.vertices[v]));
+        given.triangles.push_back(
+            {mesh.vertices[a], mesh.vertices[b], mesh.vertices[c], mesh.material(i).label});
+        given.facts.push_back(facts_of(given.triangles.back(), mesh.material(i)));
     }
+    take(given);
+}
+
+MeshPrimitives::MeshPrimitives(const MeshTile& tile) {
+    const auto place = [](const MeshVertex& v) {
+        constexpr float kStep = 1.0f / 8192.0f;  // exact: a 24-bit integer times a power of two
+        return Vec3f{static_cast<float>(v.x) * kStep, static_cast<float>(v.y) * kStep,
+                     static_cast<float>(v.z) * kStep};
+    };
+    Given given;
+    for (std::size_t i = 0; i < tile.triangle_count(); ++i) {
+        const auto corners = tile.corners(i);
+        const TriangleFacts facts_here = citysplat::facts_of(corners);
+        given.triangles.push_back(
+            {place(corners[0]), place(corners[1]), place(corners[2]), facts_here.label});
+        given.facts.push_back({triangle_id(tile, corners, facts_here), facts_here.normal,
+                               facts_here.intensity, facts_here.range, facts_here.incidence});
+    }
+    take(given);
+}
+
+void MeshPrimitives::take(const Given& given) {
+    box = kEmptyBox;
     std::vector<Item> order;
-    order.reserve(given.size());
-    for (std::uint32_t i = 0; i < given.size(); ++i) order.push_back(item_of(given[i], i));
+    order.reserve(given.triangles.size());
+    for (std::uint32_t i = 0; i < given.triangles.size(); ++i) {
+        const TraceTriangle& t = given.triangles[i];
+        for (const Vec3f corner : {t.a, t.b, t.c}) box.grow(vec_cast<double>(corner));
+        order.push_back(item_of(t, i));
+    }
     sort_by_halves(order);
-    triangles.reserve(given.size());
-    facts.reserve(given.size());
+    triangles.reserve(order.size());
+    facts.reserve(order.size());
     for (const Item& item : order) {
-        triangles.push_back(given[item.number]);
-        facts.push_back(facts_of(given[item.number], mesh.material(item.number)));
+        triangles.push_back(given.triangles[item.number]);
+        facts.push_back(given.facts[item.number]);
     }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/math/box.hpp"
+#include "model/mesh_tile.hpp"
 #include "model/triangle_mesh.hpp"
 #include "trace/ray_triangle_hd.hpp"
 #include "trace/tile_view_hd.hpp"
@@ -24,6 +25,16 @@ struct MeshPrimitives {
 
     /// Throws InputError when the mesh does not pass its check().
     explicit MeshPrimitives(const TriangleMesh& mesh);
+    /// In the frame of the tile; may be none. Here a triangle says what its vertices do, and has an id that
+    /// is a hash of what it is, the same in every tiling of the city.
+    explicit MeshPrimitives(const MeshTile& tile);
+
+  private:
+    struct Given {
+        std::vector<TraceTriangle> triangles;
+        std::vector<SplatFacts> facts;
+    };
+    void take(const Given& given);
 };
 
 }  // namespace citysplat::trace

@@ -30,10 +30,14 @@ CITYSPLAT_HD inline std::uint64_t hit_id(const PartFacts& part, const SplatFacts
 }
 
 /// Where rays start when they meet a part. Discs are met from lattice_origin(), wherever they are: a tile
-/// that is a part gives the hits of a tile. Triangles are met from the true origin: 0.06 mm beside it is
-/// another face of a box where two of them meet.
-CITYSPLAT_HD inline LocalRay local_ray(const PoseKey& world_from_part, const Ray& ray, bool at_triangles) {
-    return local_ray(world_from_part, at_triangles ? ray.origin : lattice_origin(ray), ray.direction);
+/// that is a part gives the hits of a tile. So are the triangles of a city, whose corners are on the lattice:
+/// what a ray meets depends on exact differences, and on no frame. Triangles of other parts are met from the
+/// true origin: 0.06 mm beside it is another face of a box where two of them meet.
+CITYSPLAT_HD inline bool starts_at_true_origin(const PartFacts& part, bool at_triangles) {
+    return at_triangles && part.id != 0;
+}
+CITYSPLAT_HD inline LocalRay local_ray(const PoseKey& world_from_part, const Ray& ray, bool true_origin) {
+    return local_ray(world_from_part, true_origin ? ray.origin : lattice_origin(ray), ray.direction);
 }
 
 /// A part at the time of a ray that met it.
@@ -68,6 +72,14 @@ CITYSPLAT_HD inline Hit describe(float t, const MetPart& met, const TraceDisc& d
 }
 CITYSPLAT_HD inline Hit describe(float t, const MetPart& met, const TraceTriangle& triangle, const Ray& ray) {
     Hit hit = begin_hit(t, met, triangle.label);
+    if (met.part.id == 0) {
+        // A corner in the world is exact: what is rounded is the same in every frame.
+        const auto corner = [&](Vec3f own) { return (met.at.t + vec_cast<double>(own)) - ray.origin; };
+        hit.range_m = exact_range(corner(triangle.a), corner(triangle.b), corner(triangle.c),
+                                  vec_cast<double>(ray.direction));
+        hit.normal = met.facts.normal;
+        return hit;
+    }
     const Vec3d to_part = met.at.t - ray.origin;
     const auto corner = [&](Vec3f own) { return to_part + turned_to_world(met.at, vec_cast<double>(own)); };
     const Vec3d a = corner(triangle.a), b = corner(triangle.b), c = corner(triangle.c);

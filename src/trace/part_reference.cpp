@@ -15,7 +15,7 @@ void meet(const Part& part, const Ray& ray, const Found& found) {
     if (!part.exists(ray.time_s)) return;
     const ShapeView shape = static_cast<const ReferenceShape*>(part.shape)->shape();
     const PoseKey at = pose_at(part.motion, ray.time_s);
-    const LocalRay local = local_ray(at, ray, !shape.triangles.empty());
+    const LocalRay local = local_ray(at, ray, starts_at_true_origin(part.facts, !shape.triangles.empty()));
     const Ray inside{vec_cast<double>(local.origin), local.direction, ray.t_min, ray.t_max, ray.time_s};
     if (entry_distance(inside, shape.box) < 0) return;
     const auto in_range = [&](float t) { return t > ray.t_min && t <= ray.t_max; };

@@ -27,13 +27,17 @@ class ReferenceShape : public TracerTile {
 class ReferenceMesh final : public ReferenceShape {
   public:
     explicit ReferenceMesh(const TriangleMesh& mesh) : primitives_(mesh) {}
+    explicit ReferenceMesh(const MeshTile& tile) : primitives_(tile), origin_(tile.frame().origin_m()) {}
     std::size_t bytes() const override {
         return primitives_.triangles.size() * (sizeof(TraceTriangle) + sizeof(SplatFacts));
     }
     ShapeView shape() const override;
+    Vec3d origin() const { return origin_; }  ///< in the world, of a tile
+    bool empty() const { return primitives_.triangles.empty(); }
 
   private:
     MeshPrimitives primitives_;
+    Vec3d origin_{0, 0, 0};
 };
 
 /// See Tracer. The shapes of the parts are ReferenceShapes.

@@ -20,7 +20,9 @@ double seconds_since(Clock::time_point begin) {
 
 TileCache::TileCache(const TileSource& source, const Tracer& tracer, const CacheOptions& options)
     : source_(source), tracer_(tracer), options_(options), slots_(source.tiles().size()) {
-    for (const TileEntry& entry : source.tiles()) bytes_.push_back(tracer.estimated_bytes(entry.splats));
+    for (const TileEntry& entry : source.tiles())
+        bytes_.push_back(source.kind() == ProductKind::mesh ? tracer.estimated_mesh_bytes(entry.splats)
+                                                            : tracer.estimated_bytes(entry.splats));
     for (int i = 0; i < std::max(1, options.loaders); ++i) loaders_.emplace_back([this] { run_loader(); });
 }
 
@@ -144,9 +146,15 @@ void TileCache::load(std::uint32_t tile, std::unique_lock<std::mutex>& lock) {
     std::exception_ptr failure;
     bool damaged = false;
     try {
-        SplatTile splats = source_.load(tile);
+        SplatTile splats;
+        MeshTile mesh;
+        const bool is_mesh = source_.kind() == ProductKind::mesh;
+        if (is_mesh)
+            mesh = source_.load_mesh(tile);
+        else
+            splats = source_.load(tile);
         try {
-            loaded = tracer_.load(std::move(splats));
+            loaded = is_mesh ? tracer_.load(mesh) : tracer_.load(splats);
         } catch (const CorruptionError& e) {
             throw CorruptionError("tile " + source_.tiles()[tile].key.text() + ": " + e.what());
         }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "model/mesh_tile.hpp"
 #include "model/splat_tile.hpp"
 #include "model/triangle_mesh.hpp"
 #include "trace/hit_hd.hpp"
@@ -47,9 +48,13 @@ class Tracer {
     /// The shape of a part. Throws InputError when the mesh does not pass its check(), ResourceError when
     /// memory runs out.
     virtual TracerTilePtr load(const TriangleMesh& mesh) const = 0;
+    /// A tile of a city that is a mesh. Throws UnavailableError when the tracer knows none, CorruptionError
+    /// when a triangle has a corner that is not there.
+    virtual TracerTilePtr load(const MeshTile& tile) const;
     /// What load() would keep, without loading; never less than TracerTile::bytes().
     virtual std::size_t estimated_bytes(std::uint64_t splats) const = 0;
-    /// Requires different tiles of this tracer, made of splats.
+    virtual std::size_t estimated_mesh_bytes(std::uint64_t triangles) const;
+    /// Requires different tiles of this tracer, of a city of splats or of meshes.
     virtual TileSetPtr bind(std::span<const TracerTilePtr> tiles) const = 0;
 
     /// Memory of all live tiles of this tracer, the acceleration structures' own books included.

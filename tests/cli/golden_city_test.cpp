@@ -63,7 +63,7 @@ TEST_CASE("a city of version 0.1 is built further, in whatever order, to the sam
     const GoldenCity golden;
     // Newer algorithms make other splats of the same points and means.
     const std::string both = test::run_json({"build", golden.city})["digest"];
-    CHECK(golden.catalog_version() == 5);
+    CHECK(golden.catalog_version() == 6);
     CHECK(test::run_json({"build", golden.city})["tiles_built"] == 0);
     CHECK(test::run_json({"build", golden.city, "--remove", "/street/second.xyz"})["tiles_total"] == 1);
     test::run_json({"rollback", golden.city});
@@ -99,7 +99,7 @@ TEST_CASE("a city of version 0.1 that lost its catalog is rebuilt from its objec
     fs::remove(golden.city + "/catalog.sqlite");
     test::run_json({"repair", golden.city});
     CHECK(golden.digest() == kDigestOfBoth);
-    CHECK(golden.catalog_version() == 5);
+    CHECK(golden.catalog_version() == 6);
     CHECK(test::run_json({"verify", golden.city, "--deep"})["corrupt"].empty());
     test::run_json({"build", golden.city});
     CHECK(test::run_json({"build", golden.city})["tiles_built"] == 0);
@@ -118,7 +118,7 @@ TEST_CASE(
 
     // Rules that came later make its tiles anew, with the splats they had.
     const int latest = test::run_json({"build", golden.city})["generation"];
-    CHECK(golden.catalog_version() == 5);
+    CHECK(golden.catalog_version() == 6);
     CHECK(golden.digest() == status["digest"]);
     const auto gated = test::run_json({"build", golden.city, "--most-thick", "2"});
     CHECK(gated["tiles_built"] == 0);
@@ -129,4 +129,33 @@ TEST_CASE(
     CHECK_FALSE(test::run_json({"status", golden.city}).contains("thickness"));
     CHECK(test::run_json({"verify", golden.city, "--deep"})["corrupt"].empty());
     CHECK(golden.digest() == status["digest"]);
+}
+
+TEST_CASE("a city whose catalog has version 5 has splats and nothing else, until a mesh is asked for") {
+    // The same two clouds; generation 2 of it is called july.
+    const std::string digest = "c4cb148452fabc0ac30241e565669f17";
+    const GoldenCity golden("city-catalog-5.pack");
+    REQUIRE(golden.catalog_version() == 5);
+    const auto status = test::run_json({"status", golden.city});
+    CHECK(status["digest"] == digest);
+    CHECK(status["tags"] == nlohmann::json{"july"});
+    CHECK(status["products"] == nlohmann::json{"splats"});
+    CHECK(status["triangles"] == 0);
+    CHECK(test::run_json({"verify", golden.city, "--deep"})["corrupt"].empty());
+    CHECK(golden.catalog_version() == 5);
+
+    const auto same = test::run_json({"build", golden.city});
+    CHECK(same["tiles_built"] == 0);
+    CHECK(same["digest"] == digest);
+    CHECK(golden.catalog_version() == 6);
+    CHECK(test::run_json({"verify", golden.city, "--deep"})["corrupt"].empty());
+
+    const auto both = test::run_json({"build", golden.city, "--product", "splats,mesh", "--voxel", "1"});
+    CHECK(both["splats"] == status["splats"]);
+    CHECK(test::run_json({"status", golden.city})["products"] == nlohmann::json{"splats", "mesh"});
+    fs::remove(golden.city + "/catalog.sqlite");
+    test::run_json({"repair", golden.city});
+    CHECK(golden.digest() == both["digest"]);
+    CHECK(test::run_json({"status", golden.city, "--generation", "july"})["digest"] == digest);
+    CHECK(test::run_json({"verify", golden.city, "--deep"})["corrupt"].empty());
 }

@@ -1,8 +1,8 @@
 #include "model/mesh_tile.hpp"
 
 #include "core/error.hpp"
+#include "model/assembled/welded_mesh.hpp"
 #include "model/splat_hd.hpp"
-#include "model/welded_mesh.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -173,7 +173,7 @@ void other_inputs() {
     info.digest = tile.digest();
     info.box = tiling::box_of(tile);
     std::uint64_t bytes = 0;
-    const Hash128 name = tiling::write_payload(store, tile, info, bytes);
+    const Hash128 name = tiling::write_payload(store, tiling::product_of(tile), info, bytes);
     store.flush();
     const auto payload = read_file(store.open(name, "seed").path());
     text("payload", "two", {reinterpret_cast<const char*>(payload.data()), payload.size()});

@@ -36,7 +36,7 @@ const std::map<std::string, Names> kMayUse{
     {"view", {"core", "model", "io", "splat", "trace"}},
     {"cuda", {"core", "model", "trace", "sim"}},
     {"datasets", {"core", "model", "io"}},
-    {"api", {"citysplat", "core", "model", "io", "tiling", "splat", "trace", "objects", "sim"}},
+    {"api", {"citysplat", "core", "model", "io", "tiling", "splat", "mesh", "trace", "objects", "sim"}},
     {"include", {"citysplat"}},
 };
 
@@ -53,8 +53,9 @@ const std::map<std::string, std::vector<std::string>> kFences{
     {"nanoflann", {"src/compare/compare.cpp", "tools/bench/"}},
     {"nlohmann/",
      {"tools/", "src/io/input/", "src/io/drive/nuscenes_rows.hpp", "src/io/mesh/glb_mesh.cpp",
-      "src/io/write/gltf/", "src/adjust/thickness_words.cpp", "src/objects/index_text.cpp",
-      "src/splat/recipe.cpp", "src/view/server/city_json.cpp", "datasets/synth/"}},
+      "src/io/write/gltf/", "src/adjust/thickness_words.cpp", "src/mesh/city_recipe.cpp",
+      "src/objects/index_text.cpp", "src/splat/recipe.cpp", "src/view/server/city_json.cpp",
+      "datasets/synth/"}},
     {"optix", {"cuda/"}},
     {"png.h", {"src/io/write/picture.cpp"}},
     {"proj.h", {"src/io/crs/known_crs.cpp"}},

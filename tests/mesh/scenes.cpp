@@ -51,6 +51,23 @@ std::vector<WorldPoint> sphere_cloud(Vec3d centre, double radius, int points, do
     return cloud;
 }
 
+MemoryCity street_city() {
+    std::vector<WorldPoint> cloud;
+    const Vec3d sensor = kScene + Vec3d{10, 0, 2};
+    add_patch(cloud, {kScene + Vec3d{0, -4, 0}, {20, 0, 0.2}, {0, 9, 0}, sensor, 60000, 1, 0.01, 1});
+    add_patch(cloud, {kScene + Vec3d{0, 4, 0}, {20, 3, 0}, {0, 0.2, 6}, sensor, 50000, 2, 0.01, 2});
+    add_patch(cloud, {kScene + Vec3d{12, 2, 2}, {0.02, 0.8, 0}, {0, 0, 0.8}, kScene, 3000, 3, 0.005, 3});
+    add_patch(cloud, {kScene + Vec3d{12.03, 2, 2},
+                      {0.02, 0.8, 0},
+                      {0, 0, 0.8},
+                      kScene + Vec3d{20, 0, 2},
+                      3000,
+                      4,
+                      0.005,
+                      3});
+    return MemoryCity(std::move(cloud));
+}
+
 std::vector<MeshTile> mesh_tiles(const MemoryCity& city, const mesh::MeshParams& params, double tile_size_m) {
     const TileGrid grid(tile_size_m);
     const mesh::TsdfField field(params);

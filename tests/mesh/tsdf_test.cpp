@@ -12,9 +12,6 @@ using namespace citysplat::test;
 
 namespace {
 
-/// Far from zero, as cities are.
-constexpr Vec3d kPlace{432100, 5412300, 300};
-
 struct Distances {
     double mean = 0, most = 0;
 };
@@ -29,31 +26,13 @@ Distances distances(const WeldedMesh& mesh, const Distance& distance) {
     return d;
 }
 
-/// A street of a road, a façade at an angle to all axes, and a sign: 20 m long.
-MemoryCity street() {
-    std::vector<WorldPoint> cloud;
-    const Vec3d sensor = kPlace + Vec3d{10, 0, 2};
-    add_patch(cloud, {kPlace + Vec3d{0, -4, 0}, {20, 0, 0.2}, {0, 9, 0}, sensor, 60000, 1, 0.01, 1});
-    add_patch(cloud, {kPlace + Vec3d{0, 4, 0}, {20, 3, 0}, {0, 0.2, 6}, sensor, 50000, 2, 0.01, 2});
-    add_patch(cloud, {kPlace + Vec3d{12, 2, 2}, {0.02, 0.8, 0}, {0, 0, 0.8}, kPlace, 3000, 3, 0.005, 3});
-    add_patch(cloud, {kPlace + Vec3d{12.03, 2, 2},
-                      {0.02, 0.8, 0},
-                      {0, 0, 0.8},
-                      kPlace + Vec3d{20, 0, 2},
-                      3000,
-                      4,
-                      0.005,
-                      3});
-    return MemoryCity(std::move(cloud));
-}
-
 }  // namespace
 
 TEST_CASE("the mesh of a plane is the plane, one sheet that faces the sensor and ends where the points do") {
     std::vector<WorldPoint> cloud;
-    const Vec3d corner = kPlace, u{6, 1, 0.5}, v{-1.5, 5, 0.3};
+    const Vec3d corner = kScene, u{6, 1, 0.5}, v{-1.5, 5, 0.3};
     const Vec3d normal = normalized(cross(u, v));
-    add_patch(cloud, {corner, u, v, kPlace + Vec3d{2, 2, 3}, 30000, 1, 0.01});
+    add_patch(cloud, {corner, u, v, kScene + Vec3d{2, 2, 3}, 30000, 1, 0.01});
     const WeldedMesh mesh = weld(mesh_tiles(MemoryCity(cloud), {}, 64));
     REQUIRE(mesh.triangles().size() > 1000);
     const auto off = [&](Vec3d p) { return dot(p - corner, normal); };
@@ -87,7 +66,7 @@ TEST_CASE("the mesh of a plane is the plane, one sheet that faces the sensor and
 }
 
 TEST_CASE("the mesh of a sphere is closed, and as near to it as planes in voxels are") {
-    const Vec3d centre = kPlace + Vec3d{0.3, 0.1, 0.4};
+    const Vec3d centre = kScene + Vec3d{0.3, 0.1, 0.4};
     const MemoryCity city(sphere_cloud(centre, 2, 40000, 0.01));
     const WeldedMesh mesh = weld(mesh_tiles(city, {}, 64));
     REQUIRE(mesh.triangles().size() > 1000);
@@ -106,7 +85,7 @@ TEST_CASE("the mesh of a sphere is closed, and as near to it as planes in voxels
 }
 
 TEST_CASE("the triangles of a street are the same for any tile size, and weld without open borders") {
-    const MemoryCity city = street();
+    const MemoryCity city = street_city();
     for (const bool two_sided : {true, false}) {
         MeshParams params;
         params.two_sided = two_sided;
@@ -127,14 +106,14 @@ TEST_CASE("the triangles of a street are the same for any tile size, and weld wi
 }
 
 TEST_CASE("the halo is not one step too small") {
-    const MemoryCity city = street();
+    const MemoryCity city = street_city();
     const MeshParams params;
     const TsdfField field(params);
     const std::int64_t halo = reach_steps(params.voxel_steps(), field);
     const TileGrid grid(5);
     // Points that are further away than the reach, for a fact, change nothing.
     for (int i = 0; i < 5; ++i) {
-        const LatticePoint at{to_lattice(kPlace.x + 4 * i), to_lattice(kPlace.y + 1), 0};
+        const LatticePoint at{to_lattice(kScene.x + 4 * i), to_lattice(kScene.y + 1), 0};
         const LatticeBox core = grid.core(grid.base_tile_of(at.x, at.y));
         const auto make = [&](std::int64_t steps) {
             return make_mesh(city.read(core, steps), params.voxel_steps(), field, CancelToken{}).digest();
@@ -144,7 +123,7 @@ TEST_CASE("the halo is not one step too small") {
 }
 
 TEST_CASE("both faces of a sign that is thinner than a voxel are there, each facing its side") {
-    const Vec3d corner = kPlace + Vec3d{0.11, 0.07, 0.13};
+    const Vec3d corner = kScene + Vec3d{0.11, 0.07, 0.13};
     const Vec3d u{0.05, 1.2, 0}, v{0, 0, 1};
     const Vec3d front = normalized(cross(u, v));
     constexpr double kThick = 0.03;
@@ -178,7 +157,7 @@ TEST_CASE("a neighbourhood grows until it has enough points, and no farther than
     for (int line = 0; line < 12; ++line)
         for (int i = 0; i < 200; ++i)
             cloud.push_back(
-                seen_point(kPlace + Vec3d{0.03 * i, 0.5 * line, 0}, kPlace + Vec3d{0, 3, 4}, 1, 500));
+                seen_point(kScene + Vec3d{0.03 * i, 0.5 * line, 0}, kScene + Vec3d{0, 3, 4}, 1, 500));
     const MemoryCity city(std::move(cloud));
     MeshParams params;
     const auto area = [&] { return area_m2(weld(mesh_tiles(city, params, 64))); };
@@ -196,7 +175,7 @@ TEST_CASE("a neighbourhood grows until it has enough points, and no farther than
 
 TEST_CASE("points that nobody knows the sensor of make no surface") {
     std::vector<WorldPoint> cloud;
-    add_patch(cloud, {kPlace, {4, 0, 0}, {0, 4, 0}, kPlace + Vec3d{2, 2, 3}, 10000, 1, 0.01});
+    add_patch(cloud, {kScene, {4, 0, 0}, {0, 4, 0}, kScene + Vec3d{2, 2, 3}, 10000, 1, 0.01});
     for (WorldPoint& p : cloud) p.sensor_dx = p.sensor_dy = p.sensor_dz = TilePoint::kNoSensor;
     CHECK(weld(mesh_tiles(MemoryCity(cloud), {}, 64)).triangles().empty());
 }

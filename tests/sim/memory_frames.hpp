@@ -2,7 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/math/rng_hd.hpp"
-#include "model/stored_things.hpp"
+#include "model/assembled/stored_things.hpp"
 
 #include <atomic>
 #include <set>

@@ -48,7 +48,7 @@ struct OnePayload {
     Hash128 name;
     explicit OnePayload(std::size_t n = 40) {
         store.create_layout();
-        name = write_payload(store, some_splats(1, n), info, bytes);
+        name = write_payload(store, product_of(some_splats(1, n)), info, bytes);
         store.flush();
     }
     std::filesystem::path path() const { return store.paths().object(name); }
@@ -124,7 +124,9 @@ TEST_CASE("a payload whose frame is not on Earth is refused, even when its check
     Splat splat{};
     splat.radius = 100;
     for (const std::int64_t metres : {std::int64_t{1} << 56, std::numeric_limits<std::int64_t>::min()}) {
-        p.name = write_payload(p.store, SplatTile({metres, 0, 0}, std::vector{splat}), p.info, p.bytes);
+        const SplatTile tile({metres, 0, 0}, std::vector{splat});
+        const TileProduct product{ProductKind::splats, 1, 0, tile.frame(), {}, {}, tile.bytes()};
+        p.name = write_payload(p.store, product, p.info, p.bytes);
         p.store.flush();
         CHECK_THROWS_AS(read_payload(p.store, p.name, "tile"), CorruptionError);
         CHECK_THROWS_WITH(read_payload(p.store, p.name, "tile"), Catch::Contains(std::to_string(metres)));
@@ -498,4 +500,50 @@ TEST_CASE("rollback brings an earlier generation back, gc forgets and readers pi
     CHECK_THROWS_AS(CityReader(c.city, 2), ConfigError);
     CHECK(verify_city(c.city, true, cancel, progress).corrupt.empty());
     CHECK(build_toy(c.city, toy_options({c.dir / "b.cloud"})).digest == second.digest);
+}
+
+TEST_CASE("the payload of a mesh is read back, and one with a triangle too many is refused") {
+    const TempDir dir{memory_directory()};
+    ObjectStore store{CityPaths(dir.path())};
+    store.create_layout();
+    std::vector<MeshVertex> vertices;
+    for (std::int32_t i = 0; i < 5000; ++i)
+        vertices.push_back({i, -i, i % 7, static_cast<std::uint32_t>(i), 3, 4, 5, 6});
+    std::vector<MeshTriangle> triangles;
+    for (std::uint32_t i = 2; i < 5000; ++i) triangles.push_back({i - 2, i - 1, i});
+    const PayloadInfo info{.tile = {0, 3, -4, ProductKind::mesh},
+                           .key = {1, 2},
+                           .digest = {},
+                           .points = 99,
+                           .halo_steps = 8192,
+                           .box = {}};
+    std::uint64_t bytes = 0;
+    const MeshTile tile({10, -20, 30}, vertices, triangles);
+    const Hash128 name = write_payload(store, product_of(tile), info, bytes);
+    MeshTile wrong({10, -20, 30}, vertices, triangles);
+    const std::uint32_t nowhere = 5000;
+    std::memcpy(wrong.mutable_bytes().data() + MeshTile::body_bytes(5000, 0), &nowhere, sizeof nowhere);
+    const TileProduct damaged{ProductKind::mesh, triangles.size(), 5000, wrong.frame(), {}, {},
+                              wrong.bytes()};
+    const Hash128 bad = write_payload(store, damaged, info, bytes);
+    store.flush();
+
+    CHECK(store.kind_of(name) == ObjectKind::mesh);
+    const Payload payload = read_payload(store, name, "tile");
+    CHECK(payload.info.tile == info.tile);
+    CHECK(payload.splats.empty());
+    CHECK(payload.mesh.digest() == tile.digest());
+    CHECK(payload.mesh.triangle_count() == triangles.size());
+    CHECK_THROWS_WITH(read_payload(store, bad, "tile"), Catch::Contains("has the vertex 5000"));
+
+    // A count that does not fit the file becomes no allocation.
+    auto content = read_file(store.paths().object(name));
+    for (const std::size_t cut : {std::size_t{100}, content.size() / 2, content.size() - 1}) {
+        const auto short_one = std::span(content).first(cut);
+        auto writer = store.create();
+        writer.append(short_one);
+        const Hash128 other = writer.finish();
+        store.flush();
+        CHECK_THROWS_AS(read_payload(store, other, "tile"), CorruptionError);
+    }
 }

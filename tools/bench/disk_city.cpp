@@ -29,9 +29,10 @@ ProductRow write_tile(ObjectStore& store, const TileKey& key, const SplatTile& s
                       .finish();
     product.core = product.key;
     product.box = box_of(splats);
-    product.object = write_payload(
-        store, splats, {.tile = key, .key = product.key, .digest = product.digest, .box = product.box},
-        product.object_bytes);
+    product.object =
+        write_payload(store, product_of(splats),
+                      {.tile = key, .key = product.key, .digest = product.digest, .box = product.box},
+                      product.object_bytes);
     return product;
 }
 

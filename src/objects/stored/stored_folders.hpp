@@ -1,6 +1,6 @@
 #pragma once
 
-#include "model/stored_things.hpp"
+#include "model/assembled/stored_things.hpp"
 
 namespace citysplat::objects {
 

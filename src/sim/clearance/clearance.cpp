@@ -1,5 +1,6 @@
 #include "sim/clearance/clearance.hpp"
 
+#include "core/error.hpp"
 #include "model/disc_bounds_hd.hpp"
 
 #include <algorithm>
@@ -110,6 +111,10 @@ double distance_of(const ClearanceBody& body, const Set& set, const BoxF& box_of
 ClearanceProbe::ClearanceProbe(const TileSource& city, const Traffic* traffic,
                                const ClearanceOptions& options)
     : city_(city), traffic_(traffic), options_(options) {
+    if (city.kind() == ProductKind::mesh)
+        throw UsageError(
+            "clearances are measured to splats, and this city is taken as a mesh; "
+            "citysplat build --product splats,mesh makes splats beside it");
     if (traffic) shapes_.resize(traffic->shapes().size());
 }
 ClearanceProbe::~ClearanceProbe() = default;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "model/stored_things.hpp"
+#include "model/assembled/stored_things.hpp"
 #include "sim/traffic/object_shape.hpp"
 #include "sim/traffic/scenario_things.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "model/stored_things.hpp"
+#include "model/assembled/stored_things.hpp"
 #include "sim/traffic/motion.hpp"
 #include "sim/traffic/scan_parts.hpp"
 #include "trace/tracer.hpp"

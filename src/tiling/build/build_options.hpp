@@ -75,10 +75,12 @@ enum class Reason {
     parameters,      ///< other parameters, class map or calibration
     algorithm,       ///< same parameters, newer algorithm
     missing_object,  ///< the payload is gone or has the wrong size
-    split            ///< the grid here is now finer or coarser
+    split,           ///< the grid here is now finer or coarser
+    new_product      ///< the city had nothing of this kind
 };
-inline constexpr Words<Reason, 7> kReasons{{"new source", "changed core", "changed halo", "parameters",
-                                            "algorithm version", "missing object", "other grid"}};
+inline constexpr Words<Reason, 8> kReasons{{"new source", "changed core", "changed halo", "parameters",
+                                            "algorithm version", "missing object", "other grid",
+                                            "new product"}};
 inline const char* text_of(Reason reason) { return kReasons.of(reason); }
 
 struct Explanation {
@@ -102,7 +104,7 @@ struct BuildReport {
     std::uint64_t inputs = 0, inputs_read = 0, inputs_hashed = 0;
     std::uint64_t tiles_total = 0, tiles_built = 0, tiles_reused = 0, tiles_empty = 0, tiles_checked = 0;
     std::uint64_t halo_widened = 0;  ///< tiles that needed more than the usual halo
-    std::uint64_t splats = 0;
+    std::uint64_t splats = 0, triangles = 0;
     Hash128 digest;
     Calibration calibration;
     std::string findings;                       ///< of the generation, measured now or before

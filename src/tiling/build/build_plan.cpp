@@ -1,6 +1,7 @@
 #include "tiling/build/build_plan.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 namespace citysplat::tiling {
@@ -33,11 +34,11 @@ class Planner {
         std::set<TileKey> bases;
         for (const Sector& sector : sectors)
             for (const int cell : in_.points.occupied_cells(sector)) {
-                const LatticeBox box = cell_box(sector, cell);
+                const LatticeBox box = cell_box(sector, cell).widened(in_.processor.reach_steps());
                 const TileKey low = in_.grid.base_tile_of(box.min_x, box.min_y);
                 const TileKey high = in_.grid.base_tile_of(box.max_x - 1, box.max_y - 1);
                 for (std::int32_t x = low.ix; x <= high.ix; ++x)
-                    for (std::int32_t y = low.iy; y <= high.iy; ++y) bases.insert({0, x, y});
+                    for (std::int32_t y = low.iy; y <= high.iy; ++y) bases.insert({0, x, y, in_.kind});
             }
         return bases;
     }
@@ -64,7 +65,7 @@ class Planner {
                 keep = keep && !change_reaches(
                                    in_.grid.core(tile->tile).widened(tile->halo_steps + in_.margin_steps));
             // Points may have come to a part of the base tile that had none.
-            keep = keep && !change_reaches(in_.grid.core(base));
+            keep = keep && !change_reaches(in_.grid.core(base).widened(in_.processor.reach_steps()));
             if (keep) {
                 for (const ProductRow* tile : found->second) keep_or_repair(*tile);
                 return;
@@ -96,7 +97,7 @@ class Planner {
 
     void split(const TileKey& key, const std::vector<const ProductRow*>* before) {
         const LatticeBox core = in_.grid.core(key);
-        if (in_.points.count_at_most(core) == 0) return;
+        if (in_.points.count_at_most(core.widened(in_.processor.reach_steps())) == 0) return;
         const std::uint64_t points =
             in_.points.count_at_most(core.widened(in_.processor.initial_halo_steps()));
         if (too_large(points) && may_split(key)) {
@@ -119,6 +120,15 @@ class Planner {
 };
 
 }  // namespace
+
+void BuildPlan::add(BuildPlan other) {
+    reused.insert(reused.end(), std::make_move_iterator(other.reused.begin()),
+                  std::make_move_iterator(other.reused.end()));
+    planned.insert(planned.end(), std::make_move_iterator(other.planned.begin()),
+                   std::make_move_iterator(other.planned.end()));
+    std::sort(planned.begin(), planned.end(),
+              [](const PlannedTile& a, const PlannedTile& b) { return a.key < b.key; });
+}
 
 BuildPlan make_plan(const PlanInput& input) { return Planner(input).run(); }
 

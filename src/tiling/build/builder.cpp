@@ -13,6 +13,7 @@
 #include "tiling/carve/free_space.hpp"
 #include "tiling/store/city_lock.hpp"
 #include "tiling/store/generation_record.hpp"
+#include "tiling/store/product_kinds.hpp"
 #include "tiling/store/splat_payload.hpp"
 
 #include <algorithm>
@@ -160,8 +161,9 @@ class Builder {
         report_.tiles_reused = plan_.reused.size();
         report_.predicted_disk_bytes += payload_bytes_of(plan_);
         for (const PlannedTile& tile : plan_.planned)
-            report_.predicted_memory_bytes = std::max<std::uint64_t>(
-                report_.predicted_memory_bytes, processor_.estimated_bytes(tile.points_at_most));
+            report_.predicted_memory_bytes =
+                std::max<std::uint64_t>(report_.predicted_memory_bytes,
+                                        processor_.of(tile.key.kind).estimated_bytes(tile.points_at_most));
         refuse_full_disk();
         // Only now, because the most crowded place is known when the inputs have been read.
         if (options_.refuse_small_memory) TileRun::refuse_small_memory(plan_.planned, processor_, options_);
@@ -238,8 +240,15 @@ class Builder {
             next_.findings = processor_.findings();
         }
         processor_.set_calibration(next_.calibration);
-        next_.parameters_key = processor_.parameters_key();
-        if (options_.carve) next_.parameters_key = FreeSpace::carved_key(next_.parameters_key);
+        const auto key_of = [this](const TileProcessor& processor) {
+            const Hash128 key = processor.parameters_key();
+            return options_.carve ? FreeSpace::carved_key(key) : key;
+        };
+        next_.parameters_key = key_of(processor_);
+        kinds_.clear();
+        for (const ProductKind kind : processor_.kinds())
+            kinds_.push_back({kind, key_of(processor_.of(kind))});
+        next_.products = products_text(kinds_);
         report_.calibration = next_.calibration;
         report_.findings = next_.findings;
         report_.findings_of = next_.findings_of;
@@ -255,31 +264,48 @@ class Builder {
 
     BuildPlan plan_tiles() {
         grid_.emplace(static_cast<double>(next_.tile_size_m));
-        PlanInput input{.grid = *grid_,
+        std::set<Sector> changed;
+        std::vector<ProductRow> before;
+        if (latest_) {
+            before = catalog_->tiles(latest_->id);
+            const auto sources = sources_of(*catalog_, catalog_->inputs(latest_->id));
+            const auto hashes = options_.carve ? content_and_ray_hashes : content_hashes;
+            changed = changed_sectors(hashes(sources), hashes(points_->sources()));
+        }
+        BuildPlan plan;
+        for (const KindKey& kind : kinds_) plan.add(plan_kind(kind, changed, before));
+        return plan;
+    }
+
+    BuildPlan plan_kind(const KindKey& kind, const std::set<Sector>& changed,
+                        const std::vector<ProductRow>& before) {
+        PlanInput input{.kind = kind.kind,
+                        .grid = *grid_,
                         .points = *points_,
-                        .processor = processor_,
+                        .processor = processor_.of(kind.kind),
                         .store = store_,
                         .worker_bytes = TileRun::worker_bytes(options_),
                         .most_tile_points = options_.most_tile_points,
-                        .changed = {},
+                        .changed = changed,
                         .before = {},
                         .all_because = Reason::new_tile,
                         .margin_steps = options_.carve ? FreeSpace::kMarginSteps : 0};
         if (latest_) {
-            input.all_because = why_all();
-            if (input.all_because != Reason::split) input.before = catalog_->tiles(latest_->id);
-            const auto before = sources_of(*catalog_, catalog_->inputs(latest_->id));
-            const auto hashes = options_.carve ? content_and_ray_hashes : content_hashes;
-            input.changed = changed_sectors(hashes(before), hashes(points_->sources()));
+            input.all_because = why_all(kind);
+            if (input.all_because != Reason::split) input.before = of_kind(before, kind.kind);
         }
         return make_plan(input);
     }
 
-    /// What concerns every tile of the city.
-    std::optional<Reason> why_all() const {
+    /// What concerns every tile of a kind.
+    std::optional<Reason> why_all(const KindKey& kind) const {
         if (latest_->tile_size_m != next_.tile_size_m) return Reason::split;
-        if (latest_->parameters_key == next_.parameters_key) return std::nullopt;
-        if (latest_->parameters_key == key_with_old_tiles(next_.parameters_key)) return Reason::new_tile;
+        const std::vector<KindKey> had = kinds_of(*latest_);
+        if (std::find(had.begin(), had.end(), kind) != had.end()) return std::nullopt;
+        if (std::find(had.begin(), had.end(), KindKey{kind.kind, key_with_old_tiles(kind.parameters_key)}) !=
+            had.end())
+            return Reason::new_tile;
+        if (!has_kind(*latest_, kind.kind)) return Reason::new_product;
         const bool same_words = latest_->parameters == next_.parameters &&
                                 latest_->classes == next_.classes &&
                                 latest_->calibration == next_.calibration;
@@ -338,15 +364,14 @@ class Builder {
 
     void publish(const std::vector<ProductRow>& tiles) {
         const auto begin = Clock::now();
-        for (const ProductRow& tile : tiles) {
-            next_.splats += tile.splats;
-            next_.digest += tile.digest;
-            report_.removed += tile.removed;
-        }
-        next_.tiles = tiles.size();
+        add_up(next_, tiles);
+        // Every kind leaves out the same points.
+        for (const ProductRow& tile : tiles)
+            if (tile.tile.kind == kinds_.front().kind) report_.removed += tile.removed;
         next_.created_s = static_cast<std::int64_t>(std::time(nullptr));
         report_.tiles_total = tiles.size();
         report_.splats = next_.splats;
+        report_.triangles = next_.triangles;
         report_.digest = next_.digest;
         if (latest_ && report_.tiles_built == 0 && !next_differs(tiles)) {
             report_.generation = latest_->id;
@@ -382,6 +407,7 @@ class Builder {
     std::optional<Catalog> catalog_;
     std::optional<GenerationRow> latest_;
     GenerationRow next_;
+    std::vector<KindKey> kinds_;  ///< that the city is to have
     std::vector<InputRow> inputs_;
     std::optional<CityPoints> points_;
     std::optional<TileGrid> grid_;

@@ -70,7 +70,11 @@ std::optional<TileKey> tile_from(const std::string& text) {
     std::istringstream in(text);
     if (!(in >> tile.level >> first >> tile.ix >> second >> tile.iy) || first != '/' || second != '/')
         return std::nullopt;
-    return tile;
+    for (const ProductKind kind : {ProductKind::splats, ProductKind::mesh}) {
+        tile.kind = kind;
+        if (tile.text() == text) return tile;
+    }
+    return std::nullopt;
 }
 
 /// "12" or "12.1": chunk and copy of a claim.

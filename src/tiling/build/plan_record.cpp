@@ -7,8 +7,11 @@ namespace citysplat::tiling {
 namespace {
 
 /// Plans up to version 4 and shares up to version 2 are of earlier programs, whose shards divided the tiles
-/// among them before the work.
-constexpr std::uint32_t kPlanVersion = 5, kReceiptVersion = 3;
+/// among them before the work; those up to 5 and 3 know one kind of product.
+constexpr std::uint32_t kPlanVersion = 6, kReceiptVersion = 4;
+
+/// A key of a tile in these records.
+constexpr std::size_t kTileBytes = 13;
 
 RecordReader open(const ObjectStore& store, const Hash128& object, ObjectKind kind, std::uint32_t version) {
     const char* what = kind == ObjectKind::plan ? "plan" : "receipt";
@@ -48,7 +51,8 @@ Hash128 write_plan(ObjectStore& store, const PlanRecord& plan) {
     put_sources(out, plan.sources);
     out.put(static_cast<std::uint64_t>(plan.planned.size()));
     for (const PlannedTile& tile : plan.planned) {
-        out.put(tile.key).put(tile.points_at_most).put(std::string(text_of(tile.reason)));
+        put_tile(out, tile.key);
+        out.put(tile.points_at_most).put(std::string(text_of(tile.reason)));
         put_products(out, std::span(tile.previous ? &*tile.previous : nullptr, tile.previous ? 1 : 0),
                      kRecordVersion);
     }
@@ -71,10 +75,11 @@ std::optional<PlanRecord> read_plan(const ObjectStore& store, const Hash128& obj
     in.get(carve);
     plan.carve = carve != 0;
     plan.sources = get_sources(in);
-    plan.planned.resize(in.count(sizeof(TileKey)));
+    plan.planned.resize(in.count(kTileBytes));
     for (PlannedTile& tile : plan.planned) {
         std::string reason;
-        in.get(tile.key).get(tile.points_at_most).get(reason);
+        tile.key = get_tile(in);
+        in.get(tile.points_at_most).get(reason);
         const auto known = kReasons.value(reason);
         if (!known) in.damaged();
         tile.reason = *known;
@@ -99,7 +104,7 @@ Hash128 write_receipt(ObjectStore& store, const ReceiptRecord& receipt) {
     RecordWriter out(ObjectKind::share, kReceiptVersion);
     out.put(kRecordVersion).put(receipt.plan);
     out.put(static_cast<std::uint64_t>(receipt.done.size()));
-    for (const TileKey& tile : receipt.done) out.put(tile);
+    for (const TileKey& tile : receipt.done) put_tile(out, tile);
     put_products(out, receipt.made, kRecordVersion);
     out.put(receipt.costs);
     return out.write(store);
@@ -112,8 +117,8 @@ ReceiptRecord read_receipt(const ObjectStore& store, const Hash128& object) {
     std::uint32_t version;
     in.get(version).get(receipt.plan);
     if (version < 1 || version > kRecordVersion) in.damaged();
-    receipt.done.resize(in.count(sizeof(TileKey)));
-    for (TileKey& tile : receipt.done) in.get(tile);
+    receipt.done.resize(in.count(kTileBytes));
+    for (TileKey& tile : receipt.done) tile = get_tile(in);
     receipt.made = get_products(in, version);
     in.get(receipt.costs);
     return receipt;

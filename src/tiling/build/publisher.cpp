@@ -7,6 +7,7 @@
 #include "tiling/points/city_points.hpp"
 #include "tiling/store/city_lock.hpp"
 #include "tiling/store/generation_record.hpp"
+#include "tiling/store/product_kinds.hpp"
 #include "tiling/store/splat_payload.hpp"
 
 #include <algorithm>
@@ -143,15 +144,17 @@ class Publisher {
     }
 
     void add_up() {
-        if (!report_.kept_old.empty()) next_.parameters_key = key_with_old_tiles(next_.parameters_key);
-        for (const ProductRow& tile : tiles_) {
-            next_.splats += tile.splats;
-            next_.digest += tile.digest;
+        if (!report_.kept_old.empty()) {
+            std::vector<KindKey> kinds = kinds_of(next_);
+            for (KindKey& kind : kinds) kind.parameters_key = key_with_old_tiles(kind.parameters_key);
+            next_.parameters_key = key_with_old_tiles(next_.parameters_key);
+            next_.products = products_text(kinds);
         }
-        next_.tiles = tiles_.size();
+        tiling::add_up(next_, tiles_);
         next_.created_s = static_cast<std::int64_t>(std::time(nullptr));
         report_.tiles = next_.tiles;
         report_.splats = next_.splats;
+        report_.triangles = next_.triangles;
         report_.digest = next_.digest;
     }
 
@@ -231,15 +234,19 @@ void check_accepted(const std::filesystem::path& city, const std::optional<OpenP
 GateAnswer ask_gates(const OpenCity& city, const NextGeneration& next, const Gates& gates,
                      std::uint64_t tiles_failed) {
     GateAnswer answer;
+    if ((gates.findings || !gates.others.empty()) && !has_kind(next.row, ProductKind::splats))
+        throw UsageError(city.store.paths().root().string() +
+                         ": gates are about splats, and this city is to have none; build it with "
+                         "--product splats,mesh, or leave out the gates");
     if (gates.findings) answer.objection = gates.findings(next.row.findings);
     const auto latest = city.catalog.latest();
     if (!latest || gates.others.empty()) return answer;
     Candidate candidate{
         .store = city.store,
         .before = *latest,
-        .tiles_before = city.catalog.tiles(latest->id),
+        .tiles_before = of_kind(city.catalog.tiles(latest->id), ProductKind::splats),
         .next = next.row,
-        .tiles = next.tiles,
+        .tiles = of_kind(next.tiles, ProductKind::splats),
         .new_sources = sources_added(sources_of(city.catalog, city.catalog.inputs(latest->id)),
                                      sources_of(city.catalog, next.inputs)),
         .tiles_failed = tiles_failed};
@@ -258,9 +265,10 @@ bool differs(Catalog& catalog, const GenerationRow& latest, const NextGeneration
     Hash128 digest;
     for (const ProductRow& tile : next.tiles) digest += tile.digest;
     if (latest.tiles != next.tiles.size() || latest.digest != digest ||
-        latest.parameters_key != row.parameters_key || latest.tile_size_m != row.tile_size_m ||
-        latest.parameters != row.parameters || latest.classes != row.classes ||
-        !(latest.measured == row.measured) || latest.findings != row.findings)
+        latest.parameters_key != row.parameters_key || latest.products != row.products ||
+        latest.tile_size_m != row.tile_size_m || latest.parameters != row.parameters ||
+        latest.classes != row.classes || !(latest.measured == row.measured) ||
+        latest.findings != row.findings)
         return true;
     const auto before = catalog.inputs(latest.id);
     return !std::equal(before.begin(), before.end(), next.inputs.begin(), next.inputs.end(),
@@ -287,7 +295,8 @@ PublishReport publish_plan(const std::filesystem::path& city, const PublishOptio
     if (!latest) throw ConfigError(city.string() + ": nothing is planned; run citysplat plan first");
     PublishReport report;
     report.generation = latest->id;
-    report.tiles = latest->tiles, report.splats = latest->splats, report.digest = latest->digest;
+    report.tiles = latest->tiles, report.splats = latest->splats;
+    report.triangles = latest->triangles, report.digest = latest->digest;
     return report;
 }
 

@@ -34,6 +34,7 @@ struct GateAnswer {
     std::optional<std::string> objection;  ///< all that speaks against it
 };
 /// What gates say about it. Those about two generations are not asked when it is the first.
+/// They are about splats: throws UsageError when the city has none.
 GateAnswer ask_gates(const OpenCity& city, const NextGeneration& next, const Gates& gates,
                      std::uint64_t tiles_failed);
 
@@ -50,7 +51,7 @@ struct PublishOptions {
 struct PublishReport {
     std::int64_t generation = 0;
     bool published = false;  ///< false: nothing has changed
-    std::uint64_t tiles = 0, splats = 0;
+    std::uint64_t tiles = 0, splats = 0, triangles = 0;
     Hash128 digest;
     std::vector<TileFailure> kept_old;
     std::vector<GateResult> gates;         ///< what they measured

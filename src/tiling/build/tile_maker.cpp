@@ -19,6 +19,7 @@ Hash128 tile_key_hash(const TileKey& tile, const Region& region, const Hash128& 
     Hasher hasher;
     hasher.text("citysplat tile").hash(parameters);
     hasher.number(tile.level).number(tile.ix).number(tile.iy);
+    if (tile.kind != ProductKind::splats) hasher.number(tile.kind);
     add_box(hasher, region.core);
     add_box(hasher, region.covered);
     hasher.number(region.frame.x_m).number(region.frame.y_m).number(region.frame.z_m);
@@ -27,7 +28,10 @@ Hash128 tile_key_hash(const TileKey& tile, const Region& region, const Hash128& 
     return hasher.bytes(std::as_bytes(std::span(region.points))).finish();
 }
 
-TileMaker::TileMaker(const Context& context) : c_(context), parameters_(context.processor.parameters_key()) {}
+TileMaker::TileMaker(const Context& context) : c_(context) {
+    for (const ProductKind kind : context.processor.kinds())
+        parameters_[kind] = context.processor.of(kind).parameters_key();
+}
 
 TileMaker::Keyed TileMaker::read(const TileKey& tile, std::int64_t halo_steps) const {
     Keyed keyed;
@@ -53,7 +57,7 @@ TileMaker::Keyed TileMaker::read(const TileKey& tile, std::int64_t halo_steps) c
     }
     hash_piece();
     keyed.core = core.finish();
-    keyed.key = tile_key_hash(tile, region, parameters_);
+    keyed.key = tile_key_hash(tile, region, parameters_.at(tile.kind));
     return keyed;
 }
 
@@ -71,7 +75,9 @@ const ProductRow* TileMaker::find(const TileKey& tile, const Keyed& keyed) const
 }
 
 ProductRow TileMaker::write(const TileKey& tile, const Keyed& keyed, std::int64_t halo_steps,
-                            const SplatTile& splats) const {
+                            const TileOutput& output) const {
+    const TileProduct made =
+        tile.kind == ProductKind::mesh ? product_of(output.mesh) : product_of(output.splats);
     ProductRow product{.id = 0,
                        .key = keyed.key,
                        .core = keyed.core,
@@ -79,15 +85,15 @@ ProductRow TileMaker::write(const TileKey& tile, const Keyed& keyed, std::int64_
                        .object = {},
                        .object_bytes = 0,
                        .points = keyed.core_points,
-                       .splats = splats.size(),
+                       .splats = made.items,
                        .halo_steps = halo_steps,
                        .digest = {},
                        .box = {},
                        .removed = keyed.removed};
-    if (splats.empty()) return product;
-    product.digest = splats.digest();
-    product.box = box_of(splats);
-    product.object = write_payload(c_.store, splats,
+    if (made.items == 0) return product;
+    product.digest = made.digest;
+    product.box = made.box;
+    product.object = write_payload(c_.store, made,
                                    {.tile = tile,
                                     .key = keyed.key,
                                     .digest = product.digest,
@@ -99,12 +105,14 @@ ProductRow TileMaker::write(const TileKey& tile, const Keyed& keyed, std::int64_
 }
 
 MadeTile TileMaker::make(const PlannedTile& tile, MemoryScheduler::Grant& grant) const {
-    const std::int64_t usual_halo = c_.processor.initial_halo_steps();
+    const TileProcessor& processor = c_.processor.of(tile.key.kind);
+    const std::int64_t usual_halo = processor.initial_halo_steps();
     MadeTile made;
     made.reason = tile.reason;
     std::int64_t halo = tile.previous ? tile.previous->halo_steps : usual_halo;
     Keyed keyed = read(tile.key, halo);
-    if (keyed.core_points == 0 && keyed.removed == 0) return made;
+    const bool nothing_here = keyed.core_points == 0 && keyed.removed == 0;
+    if (nothing_here && (processor.reach_steps() == 0 || keyed.region.points.empty())) return made;
     if (tile.previous && (tile.reason == Reason::new_tile))
         made.reason = keyed.core == tile.previous->core ? Reason::changed_halo : Reason::changed_core;
     if (halo != usual_halo && !find(tile.key, keyed)) keyed = read(tile.key, halo = usual_halo);
@@ -115,10 +123,11 @@ MadeTile TileMaker::make(const PlannedTile& tile, MemoryScheduler::Grant& grant)
             return made;
         }
         c_.cancel.check();
-        TileOutput output = c_.processor.process(std::move(keyed.region), c_.cancel);
+        TileOutput output = processor.process(std::move(keyed.region), c_.cancel);
         if (output.certified()) {
+            if (nothing_here && output.mesh.empty() && output.splats.empty()) return made;
             made.how = MadeTile::How::built;
-            made.product = write(tile.key, keyed, halo, output.splats);
+            made.product = write(tile.key, keyed, halo, output);
             return made;
         }
         made.widened = true;
@@ -130,7 +139,7 @@ MadeTile TileMaker::make(const PlannedTile& tile, MemoryScheduler::Grant& grant)
         keyed = {};
         output = {};
         const LatticeBox box = c_.grid.core(tile.key).widened(halo);
-        grant.exchange(c_.processor.estimated_bytes(c_.points.count_at_most(box)));
+        grant.exchange(processor.estimated_bytes(c_.points.count_at_most(box)));
         keyed = read(tile.key, halo);
     }
 }

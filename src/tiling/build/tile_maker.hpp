@@ -54,10 +54,10 @@ class TileMaker {
     /// What an earlier build made of the same points, when it is still there and whole.
     const ProductRow* find(const TileKey& tile, const Keyed& keyed) const;
     ProductRow write(const TileKey& tile, const Keyed& keyed, std::int64_t halo_steps,
-                     const SplatTile& splats) const;
+                     const TileOutput& output) const;
 
     Context c_;
-    Hash128 parameters_;
+    std::map<ProductKind, Hash128> parameters_;
 };
 
 }  // namespace citysplat::tiling

@@ -32,7 +32,8 @@ void TileRun::refuse_small_memory(std::span<const PlannedTile> planned, const Ti
                                   const BuildOptions& options) {
     std::uint64_t largest = 0;
     for (const PlannedTile& tile : planned)
-        largest = std::max<std::uint64_t>(largest, processor.estimated_bytes(tile.points_at_most));
+        largest = std::max<std::uint64_t>(largest,
+                                          processor.of(tile.key.kind).estimated_bytes(tile.points_at_most));
     // A sixth of a prediction is room for the holes between several tiles; a large tile is made alone.
     const std::uint64_t least = largest / 6 * 5 + kBesideTiles;
     if (!planned.empty() && least > options.memory_bytes)
@@ -54,7 +55,8 @@ std::vector<ProductRow> TileRun::run(std::span<const PlannedTile> planned, const
                                      Progress& progress) {
     MemoryScheduler scheduler(budget_bytes(options_), options_.threads, cancel);
     std::vector<std::uint64_t> bytes;
-    for (const PlannedTile& tile : planned) bytes.push_back(processor_.estimated_bytes(tile.points_at_most));
+    for (const PlannedTile& tile : planned)
+        bytes.push_back(processor_.of(tile.key.kind).estimated_bytes(tile.points_at_most));
     report_.tiles_checked += planned.size();
     last_commit_ = Clock::now();
     if (!planned.empty()) {

@@ -49,6 +49,7 @@ Found find_objects(const ObjectStore& store, RepairReport& report, const CancelT
                 break;
             }
             case ObjectKind::payload:
+            case ObjectKind::mesh:
             case ObjectKind::plan:
             case ObjectKind::share:
                 break;

@@ -54,12 +54,13 @@ SourceRow source_row(const Statement& s) {
 constexpr const char* kProductColumns =
     "p.id, p.key, p.core, p.level, p.x, p.y, p.object, p.object_bytes, p.points, p.splats, p.halo_steps, "
     "p.digest,"
-    " p.min_x, p.min_y, p.min_z, p.max_x, p.max_y, p.max_z, p.removed";
+    " p.min_x, p.min_y, p.min_z, p.max_x, p.max_y, p.max_z, p.removed, p.kind";
 
 /// The same of a catalog that may be of an earlier version.
 std::string product_columns(std::int64_t version) {
     std::string columns = kProductColumns;
-    if (version < 3) columns.replace(columns.find("p.removed"), std::string::npos, "0");
+    if (version < 6) columns.replace(columns.find("p.kind"), std::string::npos, "0");
+    if (version < 3) columns.replace(columns.find("p.removed"), std::strlen("p.removed"), "0");
     return columns;
 }
 
@@ -80,20 +81,21 @@ ProductRow product_row(const Statement& s) {
     if (!s.is_null(6)) row.object = s.hash(6);
     for (int i = 0; i < 6; ++i) row.box[static_cast<std::size_t>(i)] = s.real(12 + i);
     row.removed = s.count(18);
+    row.tile.kind = static_cast<ProductKind>(s.integer(19, 0, kProductKinds.words.size() - 1));
     return row;
 }
 
 constexpr const char* kReachColumns = "reach_min_x, reach_min_y, reach_max_x, reach_max_y";
-
 constexpr const char* kGenerationColumns =
     "id, created_s, note, tile_size_m, parameters_key, parameters, classes, crs, radius_m, error_m, density,"
     " samples, now_radius_m, now_error_m, now_density, now_samples, points, tiles, splats, digest, record,"
-    " step_rad, now_step_rad, findings, findings_of, tags, revision";
+    " step_rad, now_step_rad, findings, findings_of, tags, revision, triangles, products";
 
 /// The same of a catalog that may be of an earlier version.
 std::string select_generation(std::int64_t version) {
     std::string columns = kGenerationColumns;
-    if (version < 5) columns.replace(columns.find("tags,"), std::string::npos, "'', 0");
+    if (version < 6) columns.replace(columns.find("triangles,"), std::string::npos, "0, ''");
+    if (version < 5) columns.replace(columns.find("tags,"), std::strlen("tags, revision"), "'', 0");
     if (version < 4)
         columns.replace(columns.find("findings,"), std::strlen("findings, findings_of"), "'', 0");
     if (version < 2)
@@ -120,7 +122,9 @@ GenerationRow generation_row(const Statement& s) {
             .findings_of = s.integer(24, 0, kMostGenerations),
             .tags = s.text(25),
             .revision = s.integer(26),
-            .record = s.hash(20)};
+            .record = s.hash(20),
+            .triangles = s.count(27),
+            .products = s.text(28)};
 }
 
 bool same_input(const InputRow& a, const InputRow& b) {
@@ -357,14 +361,14 @@ void Catalog::add_products(std::span<ProductRow> products) {
     Statement s(db_,
                 "INSERT INTO product(key, core, level, x, y, object, object_bytes, points, splats, "
                 "halo_steps, digest,"
-                " min_x, min_y, min_z, max_x, max_y, max_z, removed)"
-                " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)"
+                " min_x, min_y, min_z, max_x, max_y, max_z, removed, kind)"
+                " VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19)"
                 " ON CONFLICT(key) DO UPDATE SET core=excluded.core, level=excluded.level, x=excluded.x,"
                 " y=excluded.y, object=excluded.object, object_bytes=excluded.object_bytes,"
                 " points=excluded.points, splats=excluded.splats, halo_steps=excluded.halo_steps,"
                 " digest=excluded.digest, min_x=excluded.min_x, min_y=excluded.min_y, min_z=excluded.min_z,"
                 " max_x=excluded.max_x, max_y=excluded.max_y, max_z=excluded.max_z,"
-                " removed=excluded.removed RETURNING id");
+                " removed=excluded.removed, kind=excluded.kind RETURNING id");
     for (ProductRow& p : products) {
         s.bind(1, p.key).bind(2, p.core).bind(3, p.tile.level).bind(4, p.tile.ix).bind(5, p.tile.iy);
         if (p.object)
@@ -374,7 +378,7 @@ void Catalog::add_products(std::span<ProductRow> products) {
         s.bind(7, p.object_bytes).bind(8, p.points).bind(9, p.splats).bind(10, p.halo_steps);
         s.bind(11, p.digest);
         for (int i = 0; i < 6; ++i) s.bind(12 + i, p.box[static_cast<std::size_t>(i)]);
-        s.bind(18, p.removed);
+        s.bind(18, p.removed).bind(19, static_cast<std::int64_t>(p.tile.kind));
         if (s.step()) p.id = s.integer(0);
         s.run();
     }
@@ -426,7 +430,7 @@ void Catalog::publish(const GenerationRow& g, std::span<const InputRow> inputs,
         db_,
         std::string("INSERT INTO generation(") + kGenerationColumns +
             ") VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,"
-            "?25,?26,?27)");
+            "?25,?26,?27,?28,?29)");
     const Calibration &c = g.calibration, &m = g.measured;
     add.bind(1, g.id).bind(2, g.created_s).bind(3, g.note).bind(4, g.tile_size_m);
     add.bind(5, g.parameters_key).bind(6, g.parameters).bind(7, g.classes).bind(8, g.crs);
@@ -434,7 +438,8 @@ void Catalog::publish(const GenerationRow& g, std::span<const InputRow> inputs,
     add.bind(13, m.mean_radius_m).bind(14, m.mean_error_m).bind(15, m.mean_density).bind(16, m.samples);
     add.bind(17, g.points).bind(18, g.tiles).bind(19, g.splats).bind(20, g.digest);
     add.bind(21, g.record).bind(22, c.angular_step_rad).bind(23, m.angular_step_rad);
-    add.bind(24, g.findings).bind(25, g.findings_of).bind(26, g.tags).bind(27, g.revision).run();
+    add.bind(24, g.findings).bind(25, g.findings_of).bind(26, g.tags).bind(27, g.revision);
+    add.bind(28, g.triangles).bind(29, g.products).run();
     transaction.commit();
 }
 

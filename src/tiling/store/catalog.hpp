@@ -98,12 +98,13 @@ struct ProductRow {
     Hash128 key;   ///< of the points that were read and the parameters
     Hash128 core;  ///< of the points of the core alone: tells a changed core from a changed halo
     TileKey tile;
-    std::optional<Hash128> object;  ///< nothing when no splat came out
+    std::optional<Hash128> object;  ///< nothing when nothing came out
     std::uint64_t object_bytes = 0;
-    std::uint64_t points = 0, splats = 0;
+    std::uint64_t points = 0;
+    std::uint64_t splats = 0;  ///< of a mesh: triangles
     std::int64_t halo_steps = 0;
     Hash128 digest;
-    std::array<double, 6> box{};  ///< min x y z, max x y z in metres around all discs
+    std::array<double, 6> box{};  ///< min x y z, max x y z in metres around all discs, or triangles
     std::uint64_t removed = 0;    ///< points of the core that were left out because rays saw through them
 };
 
@@ -124,12 +125,16 @@ struct GenerationRow {
     Calibration calibration;  ///< in use, frozen
     Calibration measured;     ///< of the inputs of this generation, for the drift
     std::uint64_t points = 0, tiles = 0, splats = 0;
-    Hash128 digest;
+    Hash128 digest;        ///< of all products
     std::string findings;  ///< what was noticed when the means were measured (TileProcessor::findings)
     std::int64_t findings_of = 0;  ///< the generation whose points were measured; 0: none was
     std::string tags;              ///< names that people gave it, sorted, with a space between two
     std::int64_t revision = 0;     ///< of two records of one generation the one with the higher number counts
     Hash128 record;                ///< object that says all this again (tiling/store/generation_record.hpp)
+    std::uint64_t triangles = 0;
+    /// The kinds of products that it has, each with the hash that its `parameters_key` would be if it were
+    /// alone, in words (tiling/store/product_kinds.hpp). Empty: splats alone.
+    std::string products;
 };
 
 /// The index of a city. One SQLite file with a rollback journal and synchronous=EXTRA (after a commit the

@@ -57,7 +57,7 @@ struct AddedColumn {
     std::int64_t version;
     std::string_view table, column;
 };
-constexpr std::array<AddedColumn, 11> kAddedColumns{{
+constexpr std::array<AddedColumn, 14> kAddedColumns{{
     {2, "generation", "step_rad REAL NOT NULL DEFAULT 0"},
     {2, "generation", "now_step_rad REAL NOT NULL DEFAULT 0"},
     {3, "segment", "reach_min_x INTEGER NOT NULL DEFAULT 0"},
@@ -69,6 +69,9 @@ constexpr std::array<AddedColumn, 11> kAddedColumns{{
     {4, "generation", "findings_of INTEGER NOT NULL DEFAULT 0"},
     {5, "generation", "tags TEXT NOT NULL DEFAULT ''"},
     {5, "generation", "revision INTEGER NOT NULL DEFAULT 0"},
+    {6, "product", "kind INTEGER NOT NULL DEFAULT 0"},
+    {6, "generation", "triangles INTEGER NOT NULL DEFAULT 0"},
+    {6, "generation", "products TEXT NOT NULL DEFAULT ''"},
 }};
 
 /// What SQLite lists for a catalog of this version.

@@ -5,12 +5,12 @@
 #include <cstdint>
 
 /// The tables of a catalog, by version. Version 2 added the angular step of the sensor, version 3
-/// the reach of rays and the number of points that were seen through, version 4 findings, version 5 tags.
-/// Catalogs of all versions are read; the first command that writes brings them up to date, in one
-/// transaction.
+/// the reach of rays and the number of points that were seen through, version 4 findings, version 5 tags,
+/// version 6 kinds of products. Catalogs of all versions are read; the first command that writes brings them
+/// up to date, in one transaction.
 namespace citysplat::tiling {
 
-inline constexpr std::int64_t kCatalogVersion = 5;
+inline constexpr std::int64_t kCatalogVersion = 6;
 
 /// Makes the tables of the present version in an empty database.
 void create_schema(Database& db);

@@ -1,6 +1,7 @@
 #include "tiling/store/city_objects.hpp"
 
 #include "core/error.hpp"
+#include "tiling/store/splat_payload.hpp"
 
 namespace citysplat::tiling {
 
@@ -20,7 +21,8 @@ std::map<Hash128, NeededObject> objects_of(Catalog& catalog, const GenerationRow
         if (tile.object)
             objects.emplace(
                 *tile.object,
-                NeededObject{ObjectKind::payload, "tile " + tile.tile.text(), tile.object_bytes, 0, {}});
+                NeededObject{
+                    payload_kind(tile.tile.kind), "tile " + tile.tile.text(), tile.object_bytes, 0, {}});
     return objects;
 }
 

@@ -2,12 +2,15 @@
 
 #include "core/error.hpp"
 #include "tiling/store/generation_record.hpp"
-#include "tiling/store/splat_payload.hpp"
+#include "tiling/store/product_kinds.hpp"
+
+#include <stdexcept>
 
 namespace citysplat::tiling {
 
-CityReader::CityReader(const std::filesystem::path& city, std::optional<std::int64_t> generation)
-    : store_(CityPaths(city)) {
+CityReader::CityReader(const std::filesystem::path& city, std::optional<std::int64_t> generation,
+                       ProductKind kind)
+    : store_(CityPaths(city)), kind_(kind) {
     const CityPaths& paths = store_.paths();
     Catalog catalog = Catalog::open_to_read(paths.catalog());
     // Between reading the number and pinning it, gc may forget the generation: then there is a newer one.
@@ -25,9 +28,13 @@ CityReader::CityReader(const std::filesystem::path& city, std::optional<std::int
         }
     }
     check_rows(catalog, store_, generation_);
+    if (!has_kind(generation_, kind))
+        throw ConfigError(city.string() + ": generation " + std::to_string(generation_.id) +
+                          (kind == ProductKind::splats ? " has no splats, only a mesh" : " has no mesh") +
+                          "; citysplat build --product splats,mesh makes both");
     classes_ = generation_.classes.empty() ? ClassMap() : ClassMap::parse(generation_.classes, city.string());
     for (ProductRow& product : catalog.tiles(generation_.id)) {
-        if (!product.object) continue;
+        if (!product.object || product.tile.kind != kind) continue;
         const auto& b = product.box;
         entries_.push_back({.key = product.tile,
                             .splats = product.splats,
@@ -39,14 +46,23 @@ CityReader::CityReader(const std::filesystem::path& city, std::optional<std::int
 }
 
 SplatTile CityReader::load(std::size_t tile) const {
+    return std::move(read(tile, ProductKind::splats).splats);
+}
+
+MeshTile CityReader::load_mesh(std::size_t tile) const {
+    return std::move(read(tile, ProductKind::mesh).mesh);
+}
+
+Payload CityReader::read(std::size_t tile, ProductKind kind) const {
+    if (kind != kind_) throw std::logic_error("a city was opened for products of another kind");
     const ProductRow& product = products_.at(tile);
     const std::string what = "tile " + product.tile.text();
     Payload payload = read_payload(store_, *product.object, what);
     if (payload.info.tile != product.tile || payload.info.key != product.key ||
-        payload.splats.size() != product.splats)
+        (kind == ProductKind::mesh ? payload.mesh.triangle_count() : payload.splats.size()) != product.splats)
         throw CorruptionError(what + ": the catalog names the payload of tile " + payload.info.tile.text() +
                               "; citysplat repair rebuilds the catalog from the objects");
-    return std::move(payload.splats);
+    return payload;
 }
 
 }  // namespace citysplat::tiling

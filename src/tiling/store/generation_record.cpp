@@ -30,6 +30,8 @@ void generation_fields(Row& g, std::uint32_t version, const Each& each) {
     each("findings", g.findings), each("findings_of", g.findings_of);
     if (version < 5) return;
     each("tags", g.tags), each("revision", g.revision);
+    if (version < 6) return;
+    each("triangles", g.triangles), each("products", g.products);
 }
 
 /// True when a record of this version says all of it.
@@ -39,7 +41,8 @@ bool fits(const GenerationRecord& record, std::uint32_t version) {
            (version >= 3 || std::all_of(record.tiles.begin(), record.tiles.end(),
                                         [](const ProductRow& tile) { return tile.removed == 0; })) &&
            (version >= 4 || (g.findings.empty() && g.findings_of == 0)) &&
-           (version >= 5 || (g.tags.empty() && g.revision == 0));
+           (version >= 5 || (g.tags.empty() && g.revision == 0)) &&
+           (version >= 6 || (g.triangles == 0 && g.products.empty()));
 }
 
 template <class Row, class Each>
@@ -172,16 +175,23 @@ std::optional<std::string> difference(const GenerationRecord& catalog, const Gen
     return found;
 }
 
+void add_up(GenerationRow& generation, std::span<const ProductRow> tiles) {
+    generation.tiles = tiles.size();
+    generation.splats = generation.triangles = 0;
+    generation.digest = {};
+    for (const ProductRow& tile : tiles) {
+        (tile.tile.kind == ProductKind::mesh ? generation.triangles : generation.splats) += tile.splats;
+        generation.digest += tile.digest;
+    }
+}
+
 std::optional<std::string> why_not_published(const GenerationRecord& record) {
     const GenerationRow& g = record.generation;
-    std::uint64_t splats = 0;
-    Hash128 digest;
-    for (const ProductRow& tile : record.tiles) {
-        splats += tile.splats;
-        digest += tile.digest;
-    }
+    GenerationRow sum;
+    add_up(sum, record.tiles);
     if (g.id < 1 || g.created_s <= 0) return "it was never published";
-    if (g.tiles != record.tiles.size() || g.splats != splats || g.digest != digest)
+    if (g.tiles != sum.tiles || g.splats != sum.splats || g.triangles != sum.triangles ||
+        g.digest != sum.digest)
         return "its tiles do not add up to it";
     return std::nullopt;
 }

@@ -32,8 +32,8 @@ GenerationRecord make_record(Catalog& catalog, const GenerationRow& generation,
 
 /// Generations and inputs are part of plans, too (plan_record.hpp). Version 2 added the
 /// angular step of the sensor, version 3 the points of a tile that were seen through, version 4 findings,
-/// version 5 tags.
-inline constexpr std::uint32_t kRecordVersion = 5;
+/// version 5 tags, version 6 kinds of products.
+inline constexpr std::uint32_t kRecordVersion = 6;
 void put_draft(RecordWriter& out, const GenerationRecord& record);
 GenerationRecord get_draft(RecordReader& in, std::uint32_t version);
 
@@ -44,6 +44,9 @@ std::optional<GenerationRecord> read_record(const ObjectStore& store, const Hash
 /// Nothing when both say the same, else the first thing in which they differ, in words. The first is the
 /// catalog's, the second what was published.
 std::optional<std::string> difference(const GenerationRecord& catalog, const GenerationRecord& published);
+
+/// Sets what a generation says about its tiles together.
+void add_up(GenerationRow& generation, std::span<const ProductRow> tiles);
 
 /// Why this cannot be a generation that was published: its tiles do not add up. Earlier versions wrote the
 /// plans and shares of sharded builds in the same form.

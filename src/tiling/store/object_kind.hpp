@@ -15,16 +15,18 @@ enum class ObjectKind {
     payload,     ///< splats of a tile (splat_payload.hpp)
     generation,  ///< everything about one published generation (generation_record.hpp)
     plan,        ///< what the workers of a build are to make (plan_record.hpp)
-    share        ///< what one of them made
+    share,       ///< what one of them made
+    mesh         ///< triangles of a tile (splat_payload.hpp)
 };
 
 using Magic = std::array<char, 8>;
 
-inline constexpr std::array<Magic, 5> kObjectMagic{{{'C', 'S', 'P', 'O', 'I', 'N', 'T', '\n'},
+inline constexpr std::array<Magic, 6> kObjectMagic{{{'C', 'S', 'P', 'O', 'I', 'N', 'T', '\n'},
                                                     {'C', 'S', 'P', 'L', 'A', 'T', 'S', '\n'},
                                                     {'C', 'S', 'G', 'E', 'N', 'E', 'R', '\n'},
                                                     {'C', 'S', 'P', 'L', 'A', 'N', '1', '\n'},
-                                                    {'C', 'S', 'S', 'H', 'A', 'R', 'E', '\n'}}};
+                                                    {'C', 'S', 'S', 'H', 'A', 'R', 'E', '\n'},
+                                                    {'C', 'S', 'M', 'E', 'S', 'H', '1', '\n'}}};
 
 constexpr const Magic& magic_of(ObjectKind kind) { return kObjectMagic[static_cast<std::size_t>(kind)]; }
 

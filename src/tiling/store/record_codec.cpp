@@ -7,7 +7,10 @@ namespace {
 /// One list of fields for both directions.
 template <class Row, class Each>
 void product_fields(Row& p, std::uint32_t version, const Each& each) {
-    each(p.key), each(p.core), each(p.tile), each(p.object_bytes), each(p.points), each(p.splats);
+    each(p.key), each(p.core);
+    each(p.tile.level), each(p.tile.ix), each(p.tile.iy);
+    if (version >= 6) each(p.tile.kind);
+    each(p.object_bytes), each(p.points), each(p.splats);
     each(p.halo_steps), each(p.digest), each(p.box);
     if (version >= 3) each(p.removed);
 }
@@ -39,6 +42,17 @@ RecordReader::RecordReader(const ObjectStore& store, const Hash128& object, cons
                           "; this citysplat knows versions 1 to " + std::to_string(newest));
 }
 
+void put_tile(RecordWriter& out, const TileKey& tile) {
+    out.put(tile.level).put(tile.ix).put(tile.iy).put(tile.kind);
+}
+
+TileKey get_tile(RecordReader& in) {
+    TileKey tile;
+    in.get(tile.level).get(tile.ix).get(tile.iy).get(tile.kind);
+    if (!is_known(tile.kind)) in.damaged();
+    return tile;
+}
+
 void put_products(RecordWriter& out, std::span<const ProductRow> products, std::uint32_t version) {
     out.put(static_cast<std::uint64_t>(products.size()));
     for (const ProductRow& product : products) {
@@ -52,6 +66,7 @@ std::vector<ProductRow> get_products(RecordReader& in, std::uint32_t version) {
     std::vector<ProductRow> products(in.count(sizeof(Hash128)));
     for (ProductRow& product : products) {
         product_fields(product, version, [&in](auto& value) { in.get(value); });
+        if (!is_known(product.tile.kind)) in.damaged();
         std::uint8_t has_object;
         Hash128 hash;
         in.get(has_object).get(hash);

@@ -83,6 +83,8 @@ class RecordReader {
     std::uint32_t version_ = 0;
 };
 
+void put_tile(RecordWriter& out, const TileKey& tile);
+TileKey get_tile(RecordReader& in);
 /// In the form that records of generations of this version have.
 void put_products(RecordWriter& out, std::span<const ProductRow> products, std::uint32_t version);
 std::vector<ProductRow> get_products(RecordReader& in, std::uint32_t version);

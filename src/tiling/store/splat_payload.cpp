@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <vector>
 
 namespace citysplat::tiling {
 
 namespace {
 
-constexpr Magic kMagic = magic_of(ObjectKind::payload);
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint32_t kBlockBytes = 64 << 10;
 
@@ -24,17 +24,29 @@ struct Header {
     std::int32_t level, ix, iy;
     std::uint32_t block_bytes;
     std::int64_t frame_x_m, frame_y_m, frame_z_m;
-    std::uint64_t splats, points;
+    std::uint64_t items, points;
     std::int64_t halo_steps;
     Hash128 key, digest;
     std::array<double, 6> box;
-    std::array<std::uint64_t, 11> reserved;
+    std::uint64_t vertices;  ///< of a mesh
+    std::array<std::uint64_t, 10> reserved;
     std::uint64_t checksum;  ///< of the 248 bytes before it
 };
 static_assert(sizeof(Header) == 256);
 
 std::uint64_t header_checksum(const Header& header) {
     return checksum_bytes(std::as_bytes(std::span(&header, 1)).first(offsetof(Header, checksum)));
+}
+
+/// Nothing when it is no payload.
+std::optional<ProductKind> kind_of(const Header& header) {
+    for (const ProductKind kind : {ProductKind::splats, ProductKind::mesh})
+        if (header.magic == magic_of(payload_kind(kind))) return kind;
+    return std::nullopt;
+}
+
+TileKey tile_of(const Header& header) {
+    return {header.level, header.ix, header.iy, kind_of(header).value_or(ProductKind::splats)};
 }
 
 std::size_t block_count(std::size_t body_bytes) { return (body_bytes + kBlockBytes - 1) / kBlockBytes; }
@@ -54,8 +66,8 @@ Header read_header(const File& file, const std::string& what) {
     const auto bytes = std::as_writable_bytes(std::span(&header, 1));
     if (file.read_some_at(0, bytes) != bytes.size())
         throw CorruptionError(what + ": " + file.path().string() + " is cut off in its header");
-    if (header.magic != kMagic)
-        throw CorruptionError(what + ": " + file.path().string() + " is not a splat payload");
+    if (!kind_of(header))
+        throw CorruptionError(what + ": " + file.path().string() + " is not a payload of a tile");
     if (header.checksum != header_checksum(header))
         throw CorruptionError(what + ": " + file.path().string() + " is damaged in its header");
     if (header.version != kVersion || header.header_bytes != sizeof(Header) ||
@@ -81,44 +93,74 @@ std::string find_damage(std::span<const std::byte> preamble, std::span<const std
     return "it is not the object of that name";
 }
 
+/// The smallest box around things of a tile, in the world.
+class StepBox {
+  public:
+    void add(const std::array<std::int64_t, 3>& centre, std::int64_t radius) {
+        for (std::size_t a = 0; a < 3; ++a) {
+            steps_[a] = std::min(steps_[a], centre[a] - radius);
+            steps_[a + 3] = std::max(steps_[a + 3], centre[a] + radius);
+        }
+    }
+    std::array<double, 6> in_world(const TileFrame& frame) const {
+        const LatticePoint o = frame.origin();
+        return {to_metres(o.x + steps_[0]), to_metres(o.y + steps_[1]), to_metres(o.z + steps_[2]),
+                to_metres(o.x + steps_[3]), to_metres(o.y + steps_[4]), to_metres(o.z + steps_[5])};
+    }
+
+  private:
+    static constexpr auto kHuge = std::numeric_limits<std::int64_t>::max();
+    std::array<std::int64_t, 6> steps_{kHuge, kHuge, kHuge, -kHuge, -kHuge, -kHuge};
+};
+
 }  // namespace
 
 std::array<double, 6> box_of(const SplatTile& tile) {
     if (tile.empty()) return {};
-    constexpr auto kHuge = std::numeric_limits<std::int64_t>::max();
-    std::array<std::int64_t, 6> steps{kHuge, kHuge, kHuge, -kHuge, -kHuge, -kHuge};
-    for (std::size_t i = 0; i < tile.size(); ++i) {
-        const std::int64_t r = tile.radius()[i];
-        const std::array<std::int64_t, 3> centre{unpack_position(tile.x()[i]), unpack_position(tile.y()[i]),
-                                                 unpack_position(tile.z()[i])};
-        for (std::size_t a = 0; a < 3; ++a) {
-            steps[a] = std::min(steps[a], centre[a] - r);
-            steps[a + 3] = std::max(steps[a + 3], centre[a] + r);
-        }
-    }
-    const LatticePoint o = tile.frame().origin();
-    return {to_metres(o.x + steps[0]), to_metres(o.y + steps[1]), to_metres(o.z + steps[2]),
-            to_metres(o.x + steps[3]), to_metres(o.y + steps[4]), to_metres(o.z + steps[5])};
+    StepBox box;
+    for (std::size_t i = 0; i < tile.size(); ++i)
+        box.add({unpack_position(tile.x()[i]), unpack_position(tile.y()[i]), unpack_position(tile.z()[i])},
+                tile.radius()[i]);
+    return box.in_world(tile.frame());
 }
 
-std::vector<std::byte> payload_preamble(const SplatTile& tile, const PayloadInfo& info) {
-    const auto body = tile.bytes();
-    Header header{.magic = kMagic,
+std::array<double, 6> box_of(const MeshTile& tile) {
+    if (tile.empty()) return {};
+    StepBox box;
+    for (std::size_t i = 0; i < tile.vertex_count(); ++i)
+        box.add({unpack_position(tile.x()[i]), unpack_position(tile.y()[i]), unpack_position(tile.z()[i])},
+                0);
+    return box.in_world(tile.frame());
+}
+
+TileProduct product_of(const SplatTile& tile) {
+    return {ProductKind::splats, tile.size(), 0, tile.frame(), tile.digest(), box_of(tile), tile.bytes()};
+}
+
+TileProduct product_of(const MeshTile& tile) {
+    return {ProductKind::mesh, tile.triangle_count(), tile.vertex_count(), tile.frame(),
+            tile.digest(),     box_of(tile),          tile.bytes()};
+}
+
+std::vector<std::byte> payload_preamble(const TileProduct& product, const PayloadInfo& info) {
+    const auto body = product.body;
+    Header header{.magic = magic_of(payload_kind(product.kind)),
                   .version = kVersion,
                   .header_bytes = sizeof(Header),
                   .level = info.tile.level,
                   .ix = info.tile.ix,
                   .iy = info.tile.iy,
                   .block_bytes = kBlockBytes,
-                  .frame_x_m = tile.frame().x_m,
-                  .frame_y_m = tile.frame().y_m,
-                  .frame_z_m = tile.frame().z_m,
-                  .splats = tile.size(),
+                  .frame_x_m = product.frame.x_m,
+                  .frame_y_m = product.frame.y_m,
+                  .frame_z_m = product.frame.z_m,
+                  .items = product.items,
                   .points = info.points,
                   .halo_steps = info.halo_steps,
                   .key = info.key,
                   .digest = info.digest,
                   .box = info.box,
+                  .vertices = product.vertices,
                   .reserved = {},
                   .checksum = 0};
     header.checksum = header_checksum(header);
@@ -131,11 +173,11 @@ std::vector<std::byte> payload_preamble(const SplatTile& tile, const PayloadInfo
     return preamble;
 }
 
-Hash128 write_payload(ObjectStore& store, const SplatTile& tile, const PayloadInfo& info,
+Hash128 write_payload(ObjectStore& store, const TileProduct& product, const PayloadInfo& info,
                       std::uint64_t& object_bytes) {
     auto writer = store.create();
-    writer.append(payload_preamble(tile, info));
-    writer.append(tile.bytes());
+    writer.append(payload_preamble(product, info));
+    writer.append(product.body);
     object_bytes = writer.position();
     return writer.finish();
 }
@@ -147,9 +189,9 @@ bool payload_fits(const ObjectStore& store, const ProductRow& product) {
     if (store.size_of(*product.object) != product.object_bytes) return false;
     try {
         const Header h = read_header(store.open(*product.object, "a tile"), "a tile");
-        return TileKey{h.level, h.ix, h.iy} == product.tile && h.key == product.key &&
-               h.splats == product.splats && h.points == product.points &&
-               h.halo_steps == product.halo_steps && h.digest == product.digest && h.box == product.box;
+        return tile_of(h) == product.tile && h.key == product.key && h.items == product.splats &&
+               h.points == product.points && h.halo_steps == product.halo_steps &&
+               h.digest == product.digest && h.box == product.box;
     } catch (const CorruptionError&) {
         return false;
     }
@@ -164,26 +206,39 @@ Payload read_payload(const File& file, const Hash128& name, const std::string& w
                      const std::string& way_out) {
     const Header header = read_header(file, what);
     const std::uint64_t size = file.size();
+    const TileKey tile = tile_of(header);
+    const bool is_mesh = tile.kind == ProductKind::mesh;
     // A damaged count must not become an allocation: the file is at least as long as its body.
-    if (header.splats > size / 24 ||
-        preamble_bytes(SplatTile::body_bytes(header.splats)) + SplatTile::body_bytes(header.splats) != size)
+    const auto body_bytes = [&] {
+        return is_mesh ? MeshTile::body_bytes(header.vertices, header.items)
+                       : SplatTile::body_bytes(header.items);
+    };
+    if (header.items > size / (is_mesh ? 12 : 24) || header.vertices > size / 20 ||
+        preamble_bytes(body_bytes()) + body_bytes() != size)
         throw CorruptionError(what + ": " + file.path().string() + " has " + std::to_string(size) +
-                              " bytes, which does not fit its " + std::to_string(header.splats) + " splats");
-    Payload payload{.info = {.tile = {header.level, header.ix, header.iy},
+                              " bytes, which does not fit its " + std::to_string(header.items) +
+                              (is_mesh ? " triangles" : " splats"));
+    Payload payload{.info = {.tile = tile,
                              .key = header.key,
                              .digest = header.digest,
                              .points = header.points,
                              .halo_steps = header.halo_steps,
                              .box = header.box},
-                    .splats = SplatTile({header.frame_x_m, header.frame_y_m, header.frame_z_m},
-                                        static_cast<std::size_t>(header.splats))};
-    const auto body = payload.splats.mutable_bytes();
+                    .splats = {},
+                    .mesh = {}};
+    const TileFrame frame{header.frame_x_m, header.frame_y_m, header.frame_z_m};
+    if (is_mesh)
+        payload.mesh = MeshTile(frame, header.vertices, header.items);
+    else
+        payload.splats = SplatTile(frame, header.items);
+    const auto body = is_mesh ? payload.mesh.mutable_bytes() : payload.splats.mutable_bytes();
     std::vector<std::byte> preamble(preamble_bytes(body.size()));
     file.read_at(0, preamble);
     file.read_at(preamble.size(), body);
     if (Hasher().bytes(preamble).bytes(body).finish() != name)
         throw CorruptionError(what + ": " + file.path().string() + ": " + find_damage(preamble, body) + "; " +
                               way_out);
+    payload.mesh.check(what);
     return payload;
 }
 

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -82,10 +84,16 @@ class GroupTile final : public TracerTile {
         : arrays_(mesh, slack_m),
           account_(std::move(books), arrays_.bytes()),
           view_(arrays_.view({0, 0, 0}, slack_m)) {
-        box_ = box_of_root();
+        if (view_.levels > 0) box_ = box_of_root();
+    }
+    GroupTile(Books books, const MeshPrimitives& mesh, float slack_m, Vec3d world_origin)
+        : GroupTile(std::move(books), mesh, slack_m) {
+        mesh_origin_ = world_origin;
     }
 
     std::size_t bytes() const override { return arrays_.bytes(); }
+    /// Of a tile that is a mesh: where its frame begins in the world.
+    const std::optional<Vec3d>& mesh_origin() const { return mesh_origin_; }
     bool empty() const { return view_.levels == 0; }
     const WideTile& view() const { return view_; }
     const Box3d& box() const { return box_; }  ///< in the tile's frame
@@ -107,7 +115,11 @@ class GroupTile final : public TracerTile {
     Account account_;
     WideTile view_;
     Box3d box_;
+    std::optional<Vec3d> mesh_origin_;
 };
+
+/// A mesh of a city is met as a part that stands: in its own frame, by rays that start on the lattice.
+PoseKey standing_at(Vec3d origin) { return {{1, 0, 0, 0, 1, 0, 0, 0, 1}, origin}; }
 
 class GroupTileSet final : public TileSet {
   public:
@@ -115,6 +127,12 @@ class GroupTileSet final : public TileSet {
         for (const TracerTilePtr& owner : owners_) {
             const auto& tile = static_cast<const GroupTile&>(*owner);
             if (tile.empty()) continue;
+            if (tile.mesh_origin()) {
+                poses_.push_back(std::make_unique<PoseKey>(standing_at(*tile.mesh_origin())));
+                meshes_.push_back(
+                    {.shape = &tile, .motion = {poses_.back().get(), nullptr, 0, 0}, .facts = {}});
+                continue;
+            }
             tiles_.push_back(tile.view());
             slots_.push_back({tile.view().facts, {}});
             const Vec3d origin = tile.view().origin;
@@ -124,9 +142,12 @@ class GroupTileSet final : public TileSet {
     std::span<const Box3d> boxes() const { return boxes_; }
     const WideTile* tiles() const { return tiles_.data(); }
     std::span<const SlotFacts> slots() const { return slots_; }
+    std::span<const Part> meshes() const { return meshes_; }
 
   private:
     std::vector<TracerTilePtr> owners_;
+    std::vector<std::unique_ptr<PoseKey>> poses_;  ///< of the meshes
+    std::vector<Part> meshes_;
     std::vector<WideTile> tiles_;  ///< by slot, as the other two
     std::vector<SlotFacts> slots_;
     std::vector<Box3d> boxes_;
@@ -170,7 +191,21 @@ class GroupTracer final : public Tracer {
                                 std::to_string(mesh.triangles.size()) + " triangles ready");
         }
     }
+    TracerTilePtr load(const MeshTile& tile) const override {
+        try {
+            const float slack_m =
+                box_slack_m(max_range_m_, static_cast<float>(to_metres(MeshTile::kMaxSteps)));
+            return std::make_shared<GroupTile>(books_, MeshPrimitives(tile), slack_m,
+                                               tile.frame().origin_m());
+        } catch (const std::bad_alloc&) {
+            throw ResourceError("out of memory while making a tile of " +
+                                std::to_string(tile.triangle_count()) + " triangles ready; lower --resident");
+        }
+    }
     std::size_t estimated_bytes(std::uint64_t splats) const override { return WideTileArrays::bytes(splats); }
+    std::size_t estimated_mesh_bytes(std::uint64_t triangles) const override {
+        return WideTileArrays::mesh_bytes(triangles);
+    }
     TileSetPtr bind(std::span<const TracerTilePtr> tiles) const override {
         return std::make_shared<GroupTileSet>(tiles);
     }
@@ -199,6 +234,7 @@ class GroupTracer final : public Tracer {
         std::vector<Box3d> boxes;  ///< of tiles and parts
         std::vector<SlotFacts> slots;
         std::vector<GroupPart> parts;
+        std::vector<Part> scene;  ///< meshes of the city and parts
     };
     struct Batch {
         Batch(const GroupTracer& tracer, const Scene& scene, std::span<const Ray> rays)
@@ -208,10 +244,15 @@ class GroupTracer final : public Tracer {
             const auto first_part = static_cast<std::uint32_t>(set.boxes().size());
             task = {
                 set.tiles(), nullptr, first_part, set.slots().data(), {}, rays, scratch.order.arrange(rays)};
-            if (scene.parts.empty())
-                reachable = find_reachable(set.boxes(), rays);
-            else
+            if (!set.meshes().empty()) {
+                scratch.scene.assign(set.meshes().begin(), set.meshes().end());
+                scratch.scene.insert(scratch.scene.end(), scene.parts.begin(), scene.parts.end());
+                prepare_parts(set, scratch.scene);
+            } else if (!scene.parts.empty()) {
                 prepare_parts(set, scene.parts);
+            } else {
+                reachable = find_reachable(set.boxes(), rays);
+            }
             task.reachable = reachable;
         }
 

@@ -42,7 +42,7 @@ HWY_INLINE void move_rays(const GroupTask& task, const GroupPart& part, const Ra
         const Ray& ray = task.rays[group.packet[p].number[k]];
         Moment& moment = moments[k];
         if (ray.time_s != moment.time_s) moment = {ray.time_s, pose_at(part.part->motion, ray.time_s)};
-        moved.local[i] = local_ray(moment.pose, ray, at_triangles);
+        moved.local[i] = local_ray(moment.pose, ray, starts_at_true_origin(part.part->facts, at_triangles));
         if (at_triangles) moved.sheared[i] = sheared(moved.local[i].origin, moved.local[i].direction);
     }
 }

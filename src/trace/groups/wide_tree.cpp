@@ -97,6 +97,10 @@ std::size_t WideTileArrays::bytes(std::size_t splats) {
     return TileMemory::taken(room({sixteenth(splats), 0, splats}));
 }
 
+std::size_t WideTileArrays::mesh_bytes(std::size_t triangles) {
+    return TileMemory::taken(room({0, sixteenth(triangles), triangles}));
+}
+
 WideTile WideTileArrays::view(Vec3d origin, float slack_m) const {
     WideTile tile{
         blocks.data(), triangles.data(), static_cast<std::uint32_t>(facts.size()), facts.data(), {}, 0,

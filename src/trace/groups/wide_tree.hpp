@@ -84,6 +84,7 @@ struct WideTileArrays {
 
     std::size_t bytes() const { return memory.bytes(); }
     static std::size_t bytes(std::size_t splats);
+    static std::size_t mesh_bytes(std::size_t triangles);
     WideTile view(Vec3d origin, float slack_m) const;
 
   private:

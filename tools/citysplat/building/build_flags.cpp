@@ -16,14 +16,18 @@
 
 namespace citysplat::cli {
 
-splat::RecipeChanges BuildFlags::changes() const {
-    splat::RecipeChanges changes;
+mesh::CityRecipeChanges BuildFlags::changes() const {
+    mesh::CityRecipeChanges all;
+    splat::RecipeChanges& changes = all.splats;
     if (!method_.empty()) changes.method = splat::method_from(method_);
     changes.classes = classes_;
     changes.params = params_;
     if (resample_ || no_resample_) changes.resample = resample_;
     if (carve_ || no_carve_) changes.carve = carve_;
-    return changes;
+    all.products = products_;
+    all.voxel_m = voxel_m_;
+    all.mesh = mesh_params_;
+    return all;
 }
 
 /// The moving boxes of --tracks. Says when their times are not those at which the boxes hold: whoever draws
@@ -90,17 +94,17 @@ std::vector<tiling::BuildInput> BuildFlags::inputs(const Context& context) const
     return all;
 }
 
-splat::Recipe BuildFlags::recipe() const { return splat::recipe_for(city_, changes()); }
+mesh::CityRecipe BuildFlags::recipe() const { return mesh::city_recipe_for(city_, changes()); }
 
-tiling::BuildOptions BuildFlags::options(const splat::Recipe& recipe, const Context& context) const {
+tiling::BuildOptions BuildFlags::options(const mesh::CityRecipe& recipe, const Context& context) const {
     tiling::BuildOptions options;
     options.inputs = inputs(context);
     for (const std::string& path : remove_) options.remove.emplace_back(path);
     options.recalibrate = recalibrate_;
     options.measure_drift = measure_drift_;
     options.parameters = recipe.text();
-    options.carve = recipe.carve;
-    if (!recipe.classes.classes().empty()) options.classes = recipe.classes.to_toml();
+    options.carve = recipe.splats.carve;
+    if (!recipe.splats.classes.classes().empty()) options.classes = recipe.splats.classes.to_toml();
     options.tile_size_m = tile_size_m_;
     options.memory_bytes = context.memory_bytes();
     options.refuse_small_memory = true;
@@ -157,6 +161,17 @@ void BuildFlags::add_to(CLI::App& verb) {
     verb.add_option("--params", params_,
                     "numbers of the method: a TOML file, paper, or default (docs/parameters.md)")
         ->type_name("FILE");
+    verb.add_option("--product", products_,
+                    "what is made of the points: splats, mesh or splats,mesh (default: what the city has, "
+                    "else splats)")
+        ->type_name("KINDS");
+    verb.add_option("--voxel", voxel_m_,
+                    "edge of the voxels of a mesh in metres (default for a new mesh: 0.2)")
+        ->type_name("M");
+    verb.add_option("--mesh-param", mesh_params_,
+                    "another number of the mesh, NAME=VALUE (docs/parameters.md); may be given several times")
+        ->type_name("NAME=VALUE")
+        ->allow_extra_args(false);
     auto* no_resample = verb.add_flag("--no-resample", no_resample_, "one generation of splats only");
     verb.add_flag("--resample", resample_, "even out the density and generate twice (default for a new city)")
         ->excludes(no_resample);

@@ -3,11 +3,12 @@
 #include "citysplat/input_flags.hpp"
 #include "citysplat/thickness_report.hpp"
 #include "io/input/tracked_file.hpp"
-#include "splat/recipe.hpp"
+#include "mesh/city_recipe.hpp"
 #include "tiling/build/build_options.hpp"
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,12 +29,12 @@ class BuildFlags {
     const std::string& city() const { return city_; }
     bool has_note() const { return !note_.empty(); }
     const ThicknessGate& thickness() const { return thickness_; }
-    splat::Recipe recipe() const;
+    mesh::CityRecipe recipe() const;
     /// Reads the inputs' folders, labels and tracks; says what was understood.
-    tiling::BuildOptions options(const splat::Recipe& recipe, const Context& context) const;
+    tiling::BuildOptions options(const mesh::CityRecipe& recipe, const Context& context) const;
 
   private:
-    splat::RecipeChanges changes() const;
+    mesh::CityRecipeChanges changes() const;
     std::vector<tiling::BuildInput> inputs(const Context& context) const;
     std::vector<tiling::BuildInput> inputs_of(const std::vector<std::string>& words,
                                               const std::string& trajectory_file,
@@ -42,11 +43,12 @@ class BuildFlags {
                                                       const ReadOptions& reading,
                                                       const Context& context) const;
 
-    std::string city_, trajectory_, tracks_, method_, classes_, params_, note_;
+    std::string city_, trajectory_, tracks_, method_, classes_, params_, note_, products_;
     InputFlags reading_;
     TrajectoryFlags trajectory_reading_;
     ThicknessGate thickness_;
-    std::vector<std::string> inputs_, remove_;
+    std::vector<std::string> inputs_, remove_, mesh_params_;
+    std::optional<double> voxel_m_;
     std::vector<std::vector<std::string>> drives_;
     std::int64_t tile_size_m_ = 0;
     double most_gone_percent_ = 5;

@@ -4,8 +4,7 @@
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/number_range.hpp"
-#include "splat/recipe.hpp"
-#include "splat/splat_processor.hpp"
+#include "mesh/city_recipe.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -139,6 +138,11 @@ std::string plan_text(const tiling::PlanReport& report) {
            " chunks, about " + format_duration(plan["core_seconds"]) + " of a core";
 }
 
+std::string made_text(std::uint64_t splats, std::uint64_t triangles) {
+    if (triangles == 0) return format_count(splats) + " splats";
+    return (splats > 0 ? format_count(splats) + " splats and " : "") + format_count(triangles) + " triangles";
+}
+
 tiling::WorkOptions work_options(const Context& context) {
     tiling::WorkOptions options;
     options.memory_bytes = context.memory_bytes();
@@ -149,8 +153,7 @@ tiling::WorkOptions work_options(const Context& context) {
 
 void do_work(Context& context, const std::string& city, const tiling::WorkOptions& options) {
     const auto make_processor = [&city](const tiling::GenerationRow& generation) {
-        const splat::Recipe recipe = splat::recipe_of(generation, city);
-        return std::make_unique<splat::SplatProcessor>(recipe.params, recipe.classes);
+        return mesh::make_processor(mesh::city_recipe_of(generation, city));
     };
     const tiling::WorkReport report =
         tiling::work_on_plan(city, make_processor, options, context.cancel(), context.progress());

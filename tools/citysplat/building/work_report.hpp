@@ -5,6 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -22,6 +23,9 @@ std::optional<double> parse_duration(const std::string& text);
 /// What a plan asks for, in a few lines and in the words of docs/cli.md.
 std::string plan_text(const tiling::PlanReport& report);
 nlohmann::json plan_json(const tiling::OpenPlan& open);
+
+/// "7 splats", "7 triangles" or "7 splats and 8 triangles".
+std::string made_text(std::uint64_t splats, std::uint64_t triangles);
 
 tiling::WorkOptions work_options(const Context& context);
 

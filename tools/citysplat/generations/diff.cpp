@@ -1,5 +1,6 @@
 #include "citysplat/context.hpp"
 #include "citysplat/generations/diff_report.hpp"
+#include "citysplat/generations/product_flag.hpp"
 #include "citysplat/generations/text_flags.hpp"
 #include "citysplat/number_flags.hpp"
 #include "citysplat/verbs.hpp"
@@ -7,6 +8,7 @@
 #include "tiling/care/generations.hpp"
 #include "tiling/points/city_points.hpp"
 #include "tiling/store/city_reader.hpp"
+#include "tiling/store/product_kinds.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -60,7 +62,8 @@ diff::SurfaceDiff surfaces(Context& context, const DiffFlags& f, tiling::Catalog
         if (info.dynamic) options.labels_left_out.push_back(label);
     return diff::compare_surfaces(
         store,
-        {diff::Epoch{old_sources, catalog.tiles(old_id)}, diff::Epoch{new_sources, catalog.tiles(new_id)}},
+        {diff::Epoch{old_sources, tiling::of_kind(catalog.tiles(old_id), ProductKind::splats)},
+         diff::Epoch{new_sources, tiling::of_kind(catalog.tiles(new_id), ProductKind::splats)}},
         options, context.cancel(), context.progress());
 }
 
@@ -71,16 +74,25 @@ void run(Context& context, const DiffFlags& f) {
     const std::int64_t from_id =
         f.from.empty() ? before(catalog, to_id) : tiling::find_generation(catalog, f.from).id;
     // Both stay pinned while they are read.
-    const tiling::CityReader from(f.city, from_id), to(f.city, to_id);
+    // What both have; splats if they do.
+    const ProductFlag any;
+    const bool both_have_splats =
+        any.kind(f.city, from_id) == ProductKind::splats && any.kind(f.city, to_id) == ProductKind::splats;
+    if ((f.splats || f.surfaces) && !both_have_splats)
+        throw UsageError(f.city +
+                         ": --splats and --surfaces compare splats, and one of the generations has none");
+    const tiling::CityReader from(f.city, from_id, any.kind(f.city, from_id)),
+        to(f.city, to_id, any.kind(f.city, to_id));
     json result = diff_json(diff::compare_catalog(catalog, from.generation(), to.generation()));
     result["from"] = side(from.generation());
     result["to"] = side(to.generation());
     if (f.splats) {
         const tiling::ObjectStore store{tiling::CityPaths(f.city)};
-        result["splat_diff"] =
-            diff_json(diff::compare_splats(store, catalog.tiles(from_id), catalog.tiles(to_id),
-                                           context.memory_bytes(), context.cancel()),
-                      to.classes());
+        result["splat_diff"] = diff_json(
+            diff::compare_splats(store, tiling::of_kind(catalog.tiles(from_id), ProductKind::splats),
+                                 tiling::of_kind(catalog.tiles(to_id), ProductKind::splats),
+                                 context.memory_bytes(), context.cancel()),
+            to.classes());
     }
     if (f.surfaces) result["surfaces"] = diff_json(surfaces(context, f, catalog, from, to), to.classes());
     result["seconds"] = watch.seconds();

@@ -8,8 +8,11 @@
 namespace citysplat::cli {
 
 std::unique_ptr<TileSource> open_scene(const NamedCity& city, const sim::Scenario& scenario) {
-    if (!city.name.empty())
-        return std::make_unique<tiling::CityReader>(city.name, city.generation.number(city.name));
+    if (!city.name.empty()) {
+        const auto generation = city.generation.number(city.name);
+        return std::make_unique<tiling::CityReader>(city.name, generation,
+                                                    city.product.kind(city.name, generation));
+    }
     if (scenario.things.empty())
         throw UsageError("there is nothing to look at: name a city, or a --scenario with things of its own");
     return std::make_unique<sim::NoCity>(scenario.classes.empty() ? ClassMap()

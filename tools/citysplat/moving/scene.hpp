@@ -1,6 +1,7 @@
 #pragma once
 
 #include "citysplat/generations/generation_flag.hpp"
+#include "citysplat/generations/product_flag.hpp"
 #include "model/tile_source.hpp"
 #include "sim/drive/prepared_traffic.hpp"
 
@@ -16,6 +17,7 @@ class Context;
 struct NamedCity {
     std::string name;
     GenerationFlag generation;
+    ProductFlag product{};
 };
 
 /// The city, or none where its name is empty and the scenario has things of its own. Throws UsageError when

@@ -8,7 +8,7 @@
 #include "citysplat/viewing/kept_levels.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
-#include "splat/splat_processor.hpp"
+#include "mesh/city_recipe.hpp"
 #include "tiling/build/builder.hpp"
 #include "tiling/store/city_reader.hpp"
 
@@ -64,6 +64,7 @@ json to_json(const tiling::BuildReport& r, bool explain) {
                 {"tiles_checked", r.tiles_checked},
                 {"halo_widened", r.halo_widened},
                 {"splats", r.splats},
+                {"triangles", r.triangles},
                 {"seconds",
                  {{"partition", r.partition_s},
                   {"calibrate", r.calibrate_s},
@@ -121,6 +122,14 @@ std::string points_removed(const tiling::BuildReport& r) {
            format_count(r.points.kept) + "; export --removed shows them, --no-carve keeps them)\n";
 }
 
+std::string no_mesh_text(const tiling::PointCounts& points) {
+    if (points.without_sensor == points.kept)
+        return "there is no mesh: nobody knows where the sensor was, so no surface has a front; give the "
+               "trajectory with --trajectory";
+    return "there is no mesh: nowhere are points dense enough for voxels of this size; a larger --voxel may "
+           "help";
+}
+
 std::string to_text(const tiling::BuildReport& r, bool dry_run) {
     if (dry_run)
         return "would read " + format_count(r.inputs_read) + " inputs (" + format_count(r.points.read) +
@@ -131,7 +140,7 @@ std::string to_text(const tiling::BuildReport& r, bool dry_run) {
     return points_dropped(r) + points_removed(r) +
            (r.held_back ? "held back, " + generation + " stays: "
                         : generation + (r.published ? ": " : " (unchanged): ")) +
-           format_count(r.splats) + " splats in " + format_count(r.tiles_total) + " tiles (" +
+           made_text(r.splats, r.triangles) + " in " + format_count(r.tiles_total) + " tiles (" +
            format_count(r.tiles_built) + " built, " + format_count(r.tiles_reused) + " reused) from " +
            format_count(r.points.kept) + " points\ndigest " + r.digest.hex() + "\npartition " +
            format_duration(r.partition_s) + ", calibration " + format_duration(r.calibrate_s) + ", tiles " +
@@ -163,12 +172,12 @@ std::string stages_text(const splat::StageTimes& times) {
     return text + share.data();
 }
 
-void run_shard(Context& context, const BuildWish& wish, const splat::Recipe& recipe,
+void run_shard(Context& context, const BuildWish& wish, const mesh::CityRecipe& recipe,
                const tiling::BuildOptions& options) {
     const auto shard = parse_shard(wish.shard);
-    splat::SplatProcessor processor(recipe.params, recipe.classes);
+    const auto processor = mesh::make_processor(recipe);
     const auto plan =
-        tiling::join_or_plan(wish.flags.city(), processor, options, context.cancel(), context.progress());
+        tiling::join_or_plan(wish.flags.city(), *processor, options, context.cancel(), context.progress());
     for (const std::string& line : plan.build.warnings) context.warn(line);
     if (plan.open) context.say(plan_text(plan));
     tiling::WorkOptions work = work_options(context);
@@ -195,23 +204,30 @@ void run(Context& context, const BuildWish& wish) {
         throw UsageError("--lod makes levels of what is published; view --make-levels makes them afterwards");
     keep_memory_between_tiles(context.memory_bytes());
     const BuildFlags& flags = wish.flags;
-    const splat::Recipe recipe = flags.recipe();
+    const mesh::CityRecipe recipe = flags.recipe();
+    const bool has_splats = recipe.makes(ProductKind::splats);
+    if (wish.lod && !has_splats)
+        throw UsageError(
+            "--lod makes levels of splats, and this city is to have none; add --product splats,mesh");
     tiling::BuildOptions options = flags.options(recipe, context);
     if (!wish.shard.empty()) return run_shard(context, wish, recipe, options);
     options.dry_run = wish.dry_run;
     options.keep_going = wish.keep_going;
     options.gates = wish.gates.gates(context.cancel());
 
-    splat::SplatProcessor processor(recipe.params, recipe.classes);
-    auto report = tiling::build_city(flags.city(), processor, options, context.cancel(), context.progress());
+    const auto processor = mesh::make_processor(recipe);
+    const splat::SplatProcessor* splats = mesh::splats_of(*processor);
+    auto report = tiling::build_city(flags.city(), *processor, options, context.cancel(), context.progress());
     const auto thickness = kept_thickness(report.findings, report.findings_of);
-    const bool measured = !processor.findings().empty();
+    const bool measured = !processor->findings().empty();
     if (thickness && measured && !report.held_back)
         if (const auto thick = thickness_warning(*thickness)) report.warnings.push_back(*thick);
     if (const auto open = flags.thickness().why_open(report.findings); open && !wish.dry_run)
         report.warnings.push_back(*open);
     if (flags.has_note() && !report.published && !report.held_back && !wish.dry_run)
         report.warnings.push_back("nothing has changed: there is no new generation that could have the note");
+    if (recipe.makes(ProductKind::mesh) && report.triangles == 0 && report.points.kept > 0 && !wish.dry_run)
+        report.warnings.push_back(no_mesh_text(report.points));
     for (const std::string& line : report.warnings) context.warn(line);
     if (report.inputs_read > 0 && report.crs.empty() && !wish.dry_run)
         context.say(
@@ -220,9 +236,9 @@ void run(Context& context, const BuildWish& wish) {
     if (wish.explain)
         for (const auto& e : report.explanations)
             context.say("tile " + e.tile.text() + ": " + tiling::text_of(e.reason));
-    if (report.tiles_built > 0) context.detail(stages_text(processor.times()));
+    if (report.tiles_built > 0 && splats) context.detail(stages_text(splats->times()));
     json result = to_json(report, wish.explain);
-    result["tile_cpu_seconds"] = stages_json(processor.times());
+    if (splats) result["tile_cpu_seconds"] = stages_json(splats->times());
     if (thickness) result["thickness"] = *thickness;
     if (thickness && measured) context.say("between passes: " + thickness_text(*thickness));
     for (const auto& gate : report.gates) context.say(gate.text);

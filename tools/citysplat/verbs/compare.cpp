@@ -4,6 +4,7 @@
 #include "citysplat/comparing/distance_report.hpp"
 #include "citysplat/context.hpp"
 #include "citysplat/generations/generation_flag.hpp"
+#include "citysplat/generations/product_flag.hpp"
 #include "citysplat/input_flags.hpp"
 #include "citysplat/number_flags.hpp"
 #include "citysplat/ray_report.hpp"
@@ -55,6 +56,7 @@ struct CompareFlags {
     sim::CastOptions cast;
     bool no_empty = false;
     GenerationFlag generation;
+    ProductFlag product;
     std::string sensor, model, picture, snapshots;
     bool model_beside = false;
     std::optional<double> most_lost_percent;
@@ -109,7 +111,8 @@ std::vector<compare::OpenCloud> reference_clouds(const CompareFlags& f) {
 ClassMap class_names(const CompareFlags& f) {
     if (!f.classes.empty()) return ClassMap::load(f.classes);
     const auto classes_of = [&f](const std::string& city) {
-        return tiling::CityReader(city, f.generation.number(city)).classes();
+        const auto generation = f.generation.number(city);
+        return tiling::CityReader(city, generation, f.product.kind(city, generation)).classes();
     };
     if (!f.city.empty()) return classes_of(f.city);
     if (is_city(f.reference)) return classes_of(f.reference[0]);
@@ -226,7 +229,8 @@ void run_rays(Context& context, const CompareFlags& f) {
     for (const auto& [given, flag] :
          {std::pair{f.model_beside, "--model-beside"}, {f.most_lost_percent.has_value(), "--most-lost"}})
         if (given && f.model.empty()) throw UsageError(std::string(flag) + " needs --sensor and --model");
-    const tiling::CityReader city(f.city, f.generation.number(f.city));
+    const auto generation = f.generation.number(f.city);
+    const tiling::CityReader city(f.city, generation, f.product.kind(f.city, generation));
     const ClassMap classes = class_names(f);
     const Stopwatch watch;
     const sim::RecordedDrive drive = drive_of(context, f);
@@ -313,7 +317,10 @@ void run(Context& context, const CompareFlags& f) {
     if (!f.distances.empty() && (f.simulated.empty() || f.reference.empty()))
         throw UsageError("--distances are those of simulated clouds from --reference");
     std::optional<tiling::CityReader> city;
-    if (!f.city.empty()) city.emplace(f.city, f.generation.number(f.city));
+    if (!f.city.empty()) {
+        const auto generation = f.generation.number(f.city);
+        city.emplace(f.city, generation, f.product.kind(f.city, generation));
+    }
     const ClassMap classes = class_names(f);
     DistanceReport report(classes);
     std::optional<synth::Truth> truth;  // before the long work: what is missing is said at once
@@ -423,6 +430,7 @@ void add_compare(CLI::App& app, Context& context) {
         ->capture_default_str();
     verb.add_option("--resident", f.resident, "memory for tiles")->capture_default_str()->type_name("SIZE");
     f.generation.add_to(verb);
+    f.product.add_to(verb);
     add_ray_flags(verb, f);
     verb.footer(
         "Example: citysplat compare scans --reference 'drive/*.las' --truth drive --city city\n"

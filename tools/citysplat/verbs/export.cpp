@@ -1,9 +1,12 @@
 #include "citysplat/context.hpp"
 #include "citysplat/generations/generation_flag.hpp"
+#include "citysplat/generations/product_flag.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
+#include "core/error.hpp"
 #include "core/output_file.hpp"
 #include "io/las/laslib.hpp"
+#include "io/write/export_mesh.hpp"
 #include "io/write/export_splats.hpp"
 #include "io/write/gltf/export_glb.hpp"
 #include "io/write/point_sink.hpp"
@@ -29,6 +32,7 @@ struct ExportFlags {
     std::string city, format = "ply", out;
     bool removed = false;
     GenerationFlag generation;
+    ProductFlag product;
 };
 
 /// Through a LAS file, which does not stay.
@@ -81,6 +85,21 @@ void run_removed(Context& context, const ExportFlags& f) {
         f.out + ": " + format_count(points) + " points, " + format_duration(watch.seconds()) + "\n");
 }
 
+/// The triangles of a mesh.
+void run_mesh(Context& context, const ExportFlags& f, const tiling::CityReader& city) {
+    if (f.format != "ply")
+        throw UsageError("--format " + f.format +
+                         " holds no triangles; a mesh is exported with --format ply");
+    const Stopwatch watch;
+    const io::ExportedMesh made = io::export_mesh_ply(city, f.out, context.cancel(), context.progress());
+    context.result({{"triangles", made.triangles},
+                    {"vertices", made.vertices},
+                    {"files", {f.out}},
+                    {"seconds", watch.seconds()}},
+                   f.out + ": " + format_count(made.triangles) + " triangles, " +
+                       format_count(made.vertices) + " vertices, " + format_duration(watch.seconds()) + "\n");
+}
+
 /// A directory instead of a file.
 void run_tileset(Context& context, const ExportFlags& f) {
     const Stopwatch watch;
@@ -104,7 +123,9 @@ void run(Context& context, const ExportFlags& f) {
     const Stopwatch watch;
     const bool laz = f.format == "laz";
     if (laz) io::require_laz_writing();
-    const tiling::CityReader city(f.city, f.generation.number(f.city));
+    const auto generation = f.generation.number(f.city);
+    const tiling::CityReader city(f.city, generation, f.product.kind(f.city, generation));
+    if (city.kind() == ProductKind::mesh) return run_mesh(context, f, city);
     const auto write = [&](const std::string& format, const std::filesystem::path& path) {
         if (format == "glb") return io::export_glb(city, path, context.cancel(), context.progress());
         return io::export_splats(city, io::export_format_from(format), path, context.cancel(),
@@ -122,19 +143,20 @@ void add_export(CLI::App& app, Context& context) {
     auto flags = std::make_shared<ExportFlags>();
     ExportFlags& f = *flags;
     CLI::App& verb =
-        *app.add_subcommand("export", "splats of a city for other tools, or the points it left out");
+        *app.add_subcommand("export", "splats or mesh of a city for other tools, or the points it left out");
     verb.fallthrough();
     verb.add_option("city", f.city, "directory of the city")->required();
-    verb.add_option(
-            "--format", f.format,
-            "ply (discs), 2dgs (2-D Gaussian splatting); centres: las, laz, glb, 3dtiles (a directory, "
-            "with levels of detail)")
+    verb.add_option("--format", f.format,
+                    "ply (discs, or the triangles of a mesh), 2dgs (2-D Gaussian splatting); centres: las, "
+                    "laz, glb, 3dtiles (a directory, "
+                    "with levels of detail)")
         ->check(CLI::IsMember({"ply", "2dgs", "las", "laz", "glb", "3dtiles"}))
         ->capture_default_str();
     verb.add_option("--out", f.out, "file to write; with --format 3dtiles a directory")->required();
     verb.add_flag("--removed", f.removed,
                   "the points that were left out because rays saw through them, instead of splats");
     f.generation.add_to(verb);
+    f.product.add_to(verb);
     verb.footer("Example: citysplat export city --format 2dgs --out city.ply");
     verb.callback([flags, &context] { run(context, *flags); });
 }

@@ -5,7 +5,6 @@
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
-#include "splat/splat_processor.hpp"
 #include "tiling/build/plan_folder.hpp"
 #include "tiling/store/city_lock.hpp"
 #include "tiling/store/filesystem_check.hpp"
@@ -52,10 +51,10 @@ void run(Context& context, const PlanWish& wish) {
     const std::string& city = wish.flags.city();
     if (wish.discard) return discard(context, city);
     tiling::require_safe_filesystem(nearest_directory(city));
-    const splat::Recipe recipe = wish.flags.recipe();
+    const mesh::CityRecipe recipe = wish.flags.recipe();
     const tiling::BuildOptions options = wish.flags.options(recipe, context);
-    splat::SplatProcessor processor(recipe.params, recipe.classes);
-    const auto report = tiling::plan_city(city, processor, options, context.cancel(), context.progress());
+    const auto processor = mesh::make_processor(recipe);
+    const auto report = tiling::plan_city(city, *processor, options, context.cancel(), context.progress());
     for (const std::string& line : report.build.warnings) context.warn(line);
     if (!report.open) {
         context.result({{"plan", json()}, {"tiles_planned", 0}, {"generation", report.build.generation}},

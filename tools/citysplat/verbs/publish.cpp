@@ -1,3 +1,4 @@
+#include "citysplat/building/work_report.hpp"
 #include "citysplat/context.hpp"
 #include "citysplat/generations/gate_flags.hpp"
 #include "citysplat/generations/text_flags.hpp"
@@ -65,6 +66,7 @@ void add_publish(CLI::App& app, Context& context) {
                               {"tiles_total", report.tiles},
                               {"tiles_kept_old", kept},
                               {"splats", report.splats},
+                              {"triangles", report.triangles},
                               {"digest", report.digest.hex()}};
         if (report.held_back) result["held_back"] = *report.held_back;
         context.result(result, (report.held_back ? "held back, " : std::string()) + "generation " +
@@ -72,8 +74,9 @@ void add_publish(CLI::App& app, Context& context) {
                                    (report.published   ? ": "
                                     : report.held_back ? " stays: "
                                                        : " (unchanged): ") +
-                                   format_count(report.splats) + " splats in " + format_count(report.tiles) +
-                                   " tiles, digest " + report.digest.hex() + "\n");
+                                   made_text(report.splats, report.triangles) + " in " +
+                                   format_count(report.tiles) + " tiles, digest " + report.digest.hex() +
+                                   "\n");
         if (report.held_back)
             throw HeldBackError(*report.held_back +
                                 "; nothing was published, the plan stays open: citysplat publish " +

@@ -42,6 +42,7 @@ struct RenderFlags {
     view::RenderOptions options;
     TrajectoryFlags how;
     GenerationFlag generation;
+    ProductFlag product;
 };
 
 Vec3d vec(const std::vector<double>& v) { return {v[0], v[1], v[2]}; }
@@ -129,7 +130,7 @@ view::Rendering render_scene(Context& context, const RenderFlags& f, view::View 
     const auto tracer = trace::make_group_tracer();
     const sim::Scenario scenario = f.scenario.empty() ? sim::Scenario() : sim::Scenario::load(f.scenario);
     const std::string name = f.inputs.empty() ? "" : f.inputs[0];
-    const auto city = open_scene({name, f.generation}, scenario);
+    const auto city = open_scene({name, f.generation, f.product}, scenario);
     const Vec3d eye = view.camera.world_from_camera.translation;
     sim::PreparedTraffic traffic;
     sim::ScanParts parts;
@@ -244,6 +245,7 @@ void add_render(CLI::App& app, Context& context) {
     verb.add_option("--classes", f.classes, "class map with the colours, for cloud files")
         ->capture_default_str();
     f.generation.add_to(verb);
+    f.product.add_to(verb);
     verb.footer(
         "Example: citysplat render city --along drive/trajectory.tum --time 0.5 --offset -8,0,3,0,-10 --out "
         "v.png\n"

@@ -11,6 +11,7 @@
 #include "tiling/care/generations.hpp"
 #include "tiling/store/catalog.hpp"
 #include "tiling/store/city_paths.hpp"
+#include "tiling/store/product_kinds.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -41,11 +42,24 @@ json drift_of(const tiling::GenerationRow& g) {
             {"angular_step", share(g.measured.angular_step_rad, g.calibration.angular_step_rad)}};
 }
 
+/// The words of what a generation has.
+json products_of(const tiling::GenerationRow& g) {
+    json words = json::array();
+    for (const tiling::KindKey& kind : tiling::kinds_of(g)) words.push_back(kProductKinds.of(kind.kind));
+    return words;
+}
+
 json generation_json(const tiling::GenerationRow& g) {
-    return {{"generation", g.id},       {"created", utc_text(g.created_s)},
-            {"note", g.note},           {"tiles", g.tiles},
-            {"splats", g.splats},       {"points", g.points},
-            {"digest", g.digest.hex()}, {"tags", tiling::tags_of(g)}};
+    return {{"generation", g.id},
+            {"created", utc_text(g.created_s)},
+            {"note", g.note},
+            {"tiles", g.tiles},
+            {"splats", g.splats},
+            {"triangles", g.triangles},
+            {"products", products_of(g)},
+            {"points", g.points},
+            {"digest", g.digest.hex()},
+            {"tags", tiling::tags_of(g)}};
 }
 
 json status_json(tiling::Catalog& catalog, const tiling::GenerationRow& g) {
@@ -65,7 +79,7 @@ json status_json(tiling::Catalog& catalog, const tiling::GenerationRow& g) {
     std::uint64_t payload_bytes = 0, removed = 0;
     for (const auto& tile : catalog.tiles(g.id)) {
         payload_bytes += tile.object_bytes;
-        removed += tile.removed;
+        if (tile.tile.kind == tiling::kinds_of(g).front().kind) removed += tile.removed;
     }
     status["payload_bytes"] = payload_bytes;
     status["points_removed"] = removed;
@@ -115,10 +129,10 @@ std::string status_text(const json& s) {
                   100 * s["drift"]["mean_radius"].get<double>(), 100 * s["drift"]["mean_error"].get<double>(),
                   100 * s["drift"]["mean_density"].get<double>());
     return "generation " + s["generation"].dump() + " of " + s["created"].get<std::string>() + " (" +
-           s["note"].get<std::string>() + ")" + tags_text(s["tags"]) + "\n" + format_count(s["splats"]) +
-           " splats in " + format_count(s["tiles"]) + " tiles of " + s["tile_size_m"].dump() + " m, " +
-           format_bytes(s["payload_bytes"]) + ", from " + format_count(s["points"]) + " points in " +
-           format_count(s["inputs"].size()) + " inputs\n" +
+           s["note"].get<std::string>() + ")" + tags_text(s["tags"]) + "\n" +
+           made_text(s["splats"], s["triangles"]) + " in " + format_count(s["tiles"]) + " tiles of " +
+           s["tile_size_m"].dump() + " m, " + format_bytes(s["payload_bytes"]) + ", from " +
+           format_count(s["points"]) + " points in " + format_count(s["inputs"].size()) + " inputs\n" +
            (s["points_removed"] == 0
                 ? ""
                 : format_count(s["points_removed"]) + " points of things that moved left out\n") +
@@ -127,8 +141,8 @@ std::string status_text(const json& s) {
 }
 
 std::string history_line(const tiling::GenerationRow& g) {
-    return std::to_string(g.id) + "  " + utc_text(g.created_s) + "  " + format_count(g.splats) + " splats, " +
-           format_count(g.tiles) + " tiles, digest " + g.digest.hex().substr(0, 12) + "  " + g.note +
+    return std::to_string(g.id) + "  " + utc_text(g.created_s) + "  " + made_text(g.splats, g.triangles) +
+           ", " + format_count(g.tiles) + " tiles, digest " + g.digest.hex().substr(0, 12) + "  " + g.note +
            tags_text(tiling::tags_of(g)) + "\n";
 }
 

@@ -8,6 +8,7 @@
 #include "tiling/points/source_survey.hpp"
 #include "tiling/sector.hpp"
 #include "tiling/store/city_reader.hpp"
+#include "tiling/store/product_kinds.hpp"
 #include "tiling/store/splat_payload.hpp"
 
 #include <algorithm>
@@ -230,7 +231,8 @@ view::CityFacts facts_of(const std::string& city, const tiling::GenerationRow& g
     facts.tile_size_m = g.tile_size_m;
     for (const tiling::InputRow& input : inputs) facts.inputs.push_back(input.path);
     facts.history = history_of(catalog);
-    for (const tiling::ProductRow& product : catalog.tiles(g.id)) {
+    // As the reader beside this lists them.
+    for (const tiling::ProductRow& product : tiling::of_kind(catalog.tiles(g.id), ProductKind::splats)) {
         if (!product.object) continue;
         view::TileFacts tile{product.points,
                              product.removed,

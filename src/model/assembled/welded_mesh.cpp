@@ -1,4 +1,4 @@
-#include "model/welded_mesh.hpp"
+#include "model/assembled/welded_mesh.hpp"
 
 #include "core/math/rng_hd.hpp"
 
