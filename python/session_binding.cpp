@@ -2,6 +2,7 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "core/bytes.hpp"
+#include "core/number_range.hpp"
 #include "core/parallel.hpp"
 #include "io/trajectory/trajectory_file.hpp"
 #include "sim/output/scan_format.hpp"
@@ -35,6 +36,14 @@ std::vector<double> seven(const Pose& pose) {
     return {t.x, t.y, t.z, q.x, q.y, q.z, q.w};
 }
 
+/// What flags and files are held to when the program reads them.
+void require_range(const char* what, const std::vector<double>& numbers, const NumberRange& range) {
+    for (const double v : numbers)
+        if (!range.contains(v))
+            throw UsageError(std::string(what) + ": " + format_number(v) + " is not a number " +
+                             range.text());
+}
+
 /// What the one sensor of a session without a scenario is like; the flags of `simulate`.
 struct SensorOptions {
     std::string sensor, model, returns;
@@ -54,12 +63,15 @@ struct SensorOptions {
         run.sensor.intensity_noise |= intensity_noise;
         run.sensor.likely_drops |= likely_drops;
         if (!returns.empty()) run.sensor.beam.set_returns(returns, "returns, sensor \"" + sensor + "\"");
+        require_range("mount", mount_m, ranges::kLever_m);
+        require_range("mount_angles", mount_deg, ranges::kAngle_deg);
         run.body_from_sensor = sim::mount_from(mount_m, mount_deg, "mount, mount_angles");
         run.seed = seed;
         run.noise = noise;
         if (hits < 1 || hits > trace::kMaxHits)
             throw UsageError("hits are from 1 to " + std::to_string(trace::kMaxHits));
         run.hits = hits;
+        require_range("gap", {double{gap_m}}, ranges::kGap_m);
         run.gap_m = gap_m;
         one.name = run.sensor.id;
         return made;

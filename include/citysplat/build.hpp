@@ -15,7 +15,7 @@ struct BuildOptions {
     std::vector<std::string> inputs;  ///< files, folders, patterns or @lists
     std::filesystem::path trajectory;
     std::string classes;  ///< name or file of a class map
-    std::string method;   ///< basic, adaptive or descriptors
+    std::string method;   ///< basic, adaptive, descriptors or surfels
     std::string crs;      ///< of inputs that do not say
     std::int64_t tile_size_m = 0;
     std::uint64_t memory_bytes = std::uint64_t{4} << 30;

@@ -19,7 +19,7 @@ BuildResult build(const std::filesystem::path& city, const BuildOptions& options
         if (!options.method.empty()) {
             changes.method = splat::method_from(options.method);
             if (!changes.method)
-                throw UsageError("\"" + options.method + "\" is not basic, adaptive or descriptors");
+                throw UsageError("\"" + options.method + "\" is not basic, adaptive, descriptors or surfels");
         }
         const splat::Recipe recipe = splat::recipe_for(city, changes);
         ReadOptions read;

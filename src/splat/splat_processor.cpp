@@ -3,6 +3,7 @@
 #include "adjust/thickness_words.hpp"
 #include "core/error.hpp"
 #include "splat/calibration.hpp"
+#include "splat/generation/surfels.hpp"
 #include "splat/generation/tile_generation.hpp"
 #include "splat/search/curve.hpp"
 
@@ -12,7 +13,7 @@ namespace citysplat::splat {
 namespace {
 
 /// Raised whenever the same points and parameters give other splats than before.
-constexpr std::uint32_t kAlgorithmVersion = 6;
+constexpr std::uint32_t kAlgorithmVersion = 6, kSurfelVersion = 1;
 
 /// Splats along the Hilbert curve through world positions in millimetres or so, whatever the frame; in the
 /// same millimetre by what they are.
@@ -75,6 +76,12 @@ void SplatProcessor::set_calibration(const tiling::Calibration& calibration) { c
 
 Hash128 SplatProcessor::parameters_key() const {
     Hasher hasher;
+    if (params_.method == Method::surfels) {  // they know no means
+        hasher.text("surfels").number(kSurfelVersion);
+        params_.add_to(hasher);
+        classes_.add_to(hasher);
+        return hasher.finish();
+    }
     hasher.text("adasplats").number(kAlgorithmVersion);
     params_.add_to(hasher);
     classes_.add_to(hasher);
@@ -86,6 +93,7 @@ Hash128 SplatProcessor::parameters_key() const {
 }
 
 std::int64_t SplatProcessor::initial_halo_steps() const {
+    if (params_.method == Method::surfels) return surfel_halo(params_);
     return initial_halo(GenerationSettings(params_, calibration_));
 }
 
@@ -100,7 +108,9 @@ std::size_t SplatProcessor::estimated_bytes(std::uint64_t points) const {
 
 tiling::TileOutput SplatProcessor::process(tiling::Region region, const CancelToken& cancel) const {
     const GenerationSettings settings(params_, calibration_, times_.get());
-    TileSplats made = make_tile_splats(region, classes_, settings, calibration_.mean_density, cancel);
+    TileSplats made = params_.method == Method::surfels
+                          ? make_surfels(region, classes_, params_, cancel)
+                          : make_tile_splats(region, classes_, settings, calibration_.mean_density, cancel);
     tiling::TileOutput output;
     output.wanted_halo_steps = made.wanted_halo_steps;
     if (!output.certified()) return output;

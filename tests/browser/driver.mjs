@@ -1,7 +1,8 @@
 // `citysplat view` and a real browser that looks at it.
 import { execFileSync, spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+
+export { lasPoints } from './las_points.mjs';
 
 const { CITYSPLAT, CHROMIUM } = process.env;
 export const { MODULES, SCRATCH } = process.env;
@@ -77,11 +78,4 @@ export function shaded(picked, camera, base) {
   const haze = parallel ? 0 : 1 - Math.exp(-picked.range_m / 900);
   const lit = typeof base === 'function' ? base(n) : base.map((v) => v * light);
   return lit.map((v, i) => 255 * Math.sqrt(v * (1 - haze) + haze * (low[i] * (1 - up) + high[i] * up)));
-}
-
-/** x, y, z and label of every point of a LAS file, read without the program. */
-export function lasPoints(path) {
-  const bytes = readFileSync(path), first = bytes.readUInt32LE(96), row = bytes.readUInt16LE(105), count = Number(bytes.readBigUInt64LE(247));
-  const scale = [131, 139, 147].map((at) => bytes.readDoubleLE(at)), offset = [155, 163, 171].map((at) => bytes.readDoubleLE(at));
-  return Array.from({ length: count }, (_, i) => [0, 1, 2].map((a) => bytes.readInt32LE(first + i * row + 4 * a) * scale[a] + offset[a]));
 }

@@ -57,7 +57,7 @@ TEST_CASE("a synthetic drive goes through every verb, and the results have the k
     // A folder that is no city is one of clouds.
     test::run_json({"render", drive, "--along", trajectory, "--size", "160x90", "--out", dir / "cloud.png"});
     CHECK(std::filesystem::file_size(dir / "cloud.png") > 1'000);
-    for (const char* format : {"ply", "2dgs", "las"}) {
+    for (const char* format : {"ply", "2dgs", "las", "glb"}) {
         const json exported = test::run_json(
             {"export", city, "--format", format, "--out", dir / (std::string("splats.") + format)},
             {"splats", "files"});

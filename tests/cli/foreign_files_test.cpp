@@ -131,8 +131,9 @@ TEST_CASE("what is written out of a city stands beside the files of others") {
     c.run({"info", out + "/velodyne/000000.bin"}, 0);
     c.run({"compare", out + "/velodyne/000000.bin", "--reference", c.city}, 0);
     c.run({"simulate", c.city, "--trajectory", c.trajectory, "--sensor", "nowhere.toml", "--out", out}, 78);
-    for (const std::string format : {"ply", "las", "2dgs"})
+    for (const std::string format : {"ply", "las", "2dgs", "glb"})
         c.run({"export", c.city, "--format", format, "--out", out + "/splats." + format}, 0);
+    c.run({"export", c.city, "--format", "3dtiles", "--out", out}, 0);
     c.run({"render", c.city, "--along", c.trajectory, "--size", "64x48", "--out", out + "/view.png"}, 0);
     c.run({"pack", c.city, out + "/city.pack"}, 0);
     c.run({"export", c.city, "--out", out + "/nodir/splats.ply"}, 74);

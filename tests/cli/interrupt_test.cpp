@@ -51,6 +51,7 @@ class LongWork {
              out},
             {{"compare", "--rays", clouds_, "--city", city_, "--trajectory", path_}, ""},
             {{"compare", clouds_, "--reference", drive_, "--truth", drive_, "--city", city_}, ""},
+            {{"export", city_, "--format", "glb", "--out", out}, out},
             {{"export", city_, "--removed", "--format", "ply", "--out", out}, out},
             {{"verify", city_, "--deep"}, ""},
             {{"pack", city_, out}, out},

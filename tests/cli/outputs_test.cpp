@@ -210,6 +210,26 @@ TEST_CASE("export and render never damage a file that was there") {
     CHECK(files_below(c.dir.path()).at("real.ply") == before.at("city.ply"));
 }
 
+TEST_CASE("no output replaces a file that makes a city, or a cloud that is compared") {
+    const Runs c;
+    const std::string cloud = c.dir / "copy.las";
+    fs::copy_file(c.drive + "/cloud_000.las", cloud);
+    const auto before = files_below(c.dir.path());
+    const auto refused = [&](const std::vector<std::string>& arguments) {
+        INFO(arguments[0]);
+        const Outcome outcome = test::citysplat(arguments);
+        CHECK(outcome.exit_code == 2);
+        CHECK_THAT(outcome.err, Catch::Contains("give another name"));
+        CHECK(files_below(c.dir.path()) == before);
+    };
+    for (const char* file :
+         {"/catalog.sqlite", "/lock", "/objects/ab/picture.ply", "/plans/../catalog.sqlite"})
+        refused({"export", c.city, "--out", c.city + file});
+    refused({"compare", cloud, "--reference", c.city, "--distances", cloud});
+    refused({"compare", c.drive + "/cloud_000.las", "--reference", cloud, "--distances", cloud});
+    refused({"compare", cloud, "--reference", c.city, "--distances", c.city + "/catalog.sqlite"});
+}
+
 TEST_CASE("a simulation that meets nothing, or is mostly outside the city, says how far off it is") {
     const Runs c;
     CHECK(test::run_json(c.simulate("inside"))["warnings"].empty());

@@ -98,7 +98,8 @@ class DriveTest(unittest.TestCase):
             list(sim.drive(self.small.trajectory, start=1e9, stop=1e9 + 1))
         with self.assertRaises(cs.ConfigError):
             self.city.simulator("no-such-sensor")
-        for wrong in ({"frame": "moon"}, {"hits": 0}, {"memory": "lots"}, {"scenario": "x", "sensor": "vlp-16"}):
+        for wrong in ({"frame": "moon"}, {"hits": 0}, {"memory": "lots"}, {"scenario": "x", "sensor": "vlp-16"},
+                      {"gap": np.nan}, {"gap": -5.0}, {"mount": (np.nan, 0, 0)}, {"mount": (1e300, 0, 0)}):
             with self.assertRaises(cs.Error):
                 self.city.simulator(**{"sensor": "vlp-16", **wrong})
 

@@ -137,7 +137,7 @@ TEST_CASE("every instruction set gives the same neighbours, sums and planes, bit
 TEST_CASE("every instruction set makes the same splats") {
     const test::MemoryCity city(test::small_street(8, 300, 17));
     const tiling::Region region = city.read(city.bounds(), to_lattice(20));
-    for (const Method method : {Method::basic, Method::adaptive, Method::descriptors}) {
+    for (const Method method : kMethods) {
         INFO(to_string(method));
         SplatProcessor processor(SplatParams::of(method), ClassMap::load("synthetic"));
         processor.set_calibration({0.12, 0.01, 7, 1});

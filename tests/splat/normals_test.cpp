@@ -91,7 +91,7 @@ TEST_CASE("normals point to where a synthetic drive saw the surface from") {
     const SeenPoints seen = read_drive(temp.path() / "drive", truth);
     const NearestReturn nearest(seen);
     const MemoryCity city(seen.points);
-    for (const Method method : {Method::basic, Method::adaptive, Method::descriptors}) {
+    for (const Method method : kMethods) {
         INFO(to_string(method));
         SplatProcessor processor(SplatParams::of(method), ClassMap::load("synthetic"));
         processor.set_calibration(processor.calibrate(city, CancelToken(), quiet));

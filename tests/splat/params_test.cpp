@@ -7,7 +7,7 @@ using namespace citysplat;
 using namespace citysplat::splat;
 
 TEST_CASE("splat parameters written as text read back as the same") {
-    for (const Method method : {Method::basic, Method::adaptive, Method::descriptors}) {
+    for (const Method method : kMethods) {
         const SplatParams paper = SplatParams::paper(method);
         SplatParams read = SplatParams::of(method);
         change_params(read, params_text(paper), "text");
@@ -19,18 +19,21 @@ TEST_CASE("splat parameters written as text read back as the same") {
     }
 }
 
-TEST_CASE("every splat parameter is part of the key") {
+TEST_CASE("every splat parameter is part of the key of the methods that use it") {
     const auto key_of = [](const SplatParams& params) {
         Hasher hasher;
         params.add_to(hasher);
         return hasher.finish();
     };
-    const SplatParams usual;
+    SplatParams usual, surfels;
+    surfels.method = Method::surfels;
     SplatParams::for_each_field(usual, [&](std::string_view name, const auto& field, double, double) {
         INFO(name);
-        SplatParams changed = usual;
         const auto offset =
             reinterpret_cast<const std::byte*>(&field) - reinterpret_cast<const std::byte*>(&usual);
+        const bool of_surfels = SplatParams::is_used(name, Method::surfels);
+        CHECK(SplatParams::is_used(name, Method::adaptive) != of_surfels);
+        SplatParams changed = of_surfels ? surfels : usual;
         auto& twin = *reinterpret_cast<std::remove_cvref_t<decltype(field)>*>(
             reinterpret_cast<std::byte*>(&changed) + offset);
         const auto change = [](auto& value) {
@@ -43,7 +46,9 @@ TEST_CASE("every splat parameter is part of the key") {
             change(twin[2]);
         else
             change(twin);
-        CHECK_FALSE(key_of(changed) == key_of(usual));
+        CHECK_FALSE(key_of(changed) == key_of(of_surfels ? surfels : usual));
+        changed.method = of_surfels ? Method::adaptive : Method::surfels;
+        CHECK(key_of(changed) == key_of(of_surfels ? usual : surfels));  // the others do not use it
     });
 }
 

@@ -50,7 +50,7 @@ void require_sane(const SplatTile& tile) {
 }  // namespace
 
 TEST_CASE("degenerate clouds give a defined model without a NaN") {
-    for (const Method method : {Method::basic, Method::adaptive, Method::descriptors}) {
+    for (const Method method : kMethods) {
         const SplatParams params = SplatParams::of(method);
         INFO(to_string(method));
         CHECK(build_whole({at(5, 5, 5)}, params).empty());
@@ -98,7 +98,7 @@ TEST_CASE("a crowd of points in a centimetre becomes sane splats, fewer than poi
 
 TEST_CASE("a million points in a centimetre are built by every method", "[slow]") {
     const auto crowd = crowd_of(1'000'000);
-    for (const Method method : {Method::basic, Method::adaptive, Method::descriptors}) {
+    for (const Method method : kMethods) {
         SplatParams params;
         params.method = method;
         INFO(to_string(method));

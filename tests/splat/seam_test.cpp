@@ -55,9 +55,10 @@ SplatProcessor calibrated(const SplatParams& params, const MemoryCity& city) {
 }
 
 void check_tile_sizes(const MemoryCity& city, std::initializer_list<double> tile_sizes_m) {
-    for (const Method method : {Method::basic, Method::adaptive, Method::descriptors})
+    for (const Method method : kMethods)
         for (const bool resample : {false, true}) {
-            if (method == Method::basic && resample) continue;
+            const bool once = method == Method::basic || method == Method::surfels;
+            if (once && resample) continue;
             SplatParams params = SplatParams::of(method);
             params.resample = resample;
             INFO(to_string(method) << (resample ? ", resampled" : ""));

@@ -100,9 +100,10 @@ void run(const Arguments& arguments, bench::Report& report) {
     report.text(std::to_string(store.total_points()) + " points, tiles of " +
                 bench::three_digits(arguments.tile_m) + " m, " + std::string(splat::instruction_set()));
     std::optional<bench::Elapsed> basic;
-    for (const auto method : {splat::Method::basic, splat::Method::adaptive, splat::Method::descriptors})
+    for (const auto method : splat::kMethods)
         for (const bool resample : {false, true}) {
-            if (method == splat::Method::basic && resample) continue;
+            const bool once = method == splat::Method::basic || method == splat::Method::surfels;
+            if (once && resample) continue;
             const std::string name(splat::to_string(method));
             if (!arguments.method.empty() && arguments.method != name) continue;
             if (!arguments.generations.empty() && resample != (arguments.generations == "resample")) continue;
@@ -131,7 +132,7 @@ int main(int argc, char** argv) {
          [&](bench::Flags& flags) {
              flags.required("DRIVE", arguments.drive, "a directory that citysplat synth made");
              flags.number("TILE_M", arguments.tile_m, {4, 1024, "m"}, "edge of a tile in metres");
-             flags.one_of("METHOD", arguments.method, {"basic", "adaptive", "descriptors"},
+             flags.one_of("METHOD", arguments.method, {"basic", "adaptive", "descriptors", "surfels"},
                           "one method (default: all)");
              flags.one_of("GENERATIONS", arguments.generations, {"resample", "single"},
                           "with resampling or without (default: both)");

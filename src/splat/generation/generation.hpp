@@ -42,7 +42,9 @@ struct GenerationSettings {
     std::int32_t mean_radius_steps;   ///< R̄
     StageTimes* times;                ///< where stages book their time, if anywhere
 
-    bool resamples() const { return params.resample && params.method != Method::basic; }
+    bool resamples() const {
+        return params.resample && params.method != Method::basic && params.method != Method::surfels;
+    }
     /// The first splats of this group are final.
     bool first_stands(SplatGroup group) const {
         return !resamples() || !params.resample_group[static_cast<std::size_t>(group)];

@@ -1,6 +1,6 @@
 #include "splat/generation/growth.hpp"
 
-#include "core/math/math_hd.hpp"
+#include "splat/generation/observed_bytes.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -265,10 +265,8 @@ void Grower::add_observations(std::span<const std::uint32_t> members, Splat& spl
     splat.range = splat.incidence = kUnknownByte;
     if (o.seen == 0) return;
     const auto count = static_cast<double>(o.seen);
-    const double metres = o.range / count / TilePoint::kSensorStepsPerMetre;
-    const double angle = exact::acos(std::min(1.0, o.cosine / count / 65536.0));
-    splat.range = static_cast<std::uint8_t>(std::min(254, nearest(metres)));
-    splat.incidence = static_cast<std::uint8_t>(nearest(angle / (exact::kPi / 2) * 254.0));
+    splat.range = range_byte(o.range / count / TilePoint::kSensorStepsPerMetre);
+    splat.incidence = incidence_byte(o.cosine / count / 65536.0);
 }
 
 }  // namespace citysplat::splat

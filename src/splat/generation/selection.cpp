@@ -22,13 +22,6 @@ constexpr std::array<double, 5> kSliceEnds{0.04, 0.12, 0.28, 0.55, 1.0};
 /// Points that are grown together.
 constexpr std::size_t kChunk = 1024;
 
-/// Lower comes first. Positions are unique, so equal values are settled by rank.
-std::uint64_t priority_of(const LatticePoint& p) {
-    using rng::key;
-    return key(key(key(0x5eed, static_cast<std::uint64_t>(p.x)), static_cast<std::uint64_t>(p.y)),
-               static_cast<std::uint64_t>(p.z));
-}
-
 enum State : std::uint8_t { kOpen = 0, kMaybeSuppressed = 1, kSuppressed = 2 };
 
 /// A point that was grown, with its place in the order and what it would suppress.
@@ -276,6 +269,12 @@ void Selection::observe_slice() {
 }
 
 }  // namespace
+
+std::uint64_t priority_of(const LatticePoint& p) {
+    using rng::key;
+    return key(key(key(0x5eed, static_cast<std::uint64_t>(p.x)), static_cast<std::uint64_t>(p.y)),
+               static_cast<std::uint64_t>(p.z));
+}
 
 Generation select_splats(const SelectionInput& input, const CancelToken& cancel) {
     return Selection(input, cancel).run();

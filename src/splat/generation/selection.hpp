@@ -4,6 +4,10 @@
 
 namespace citysplat::splat {
 
+/// Of two points the one with the lower number comes first. Positions are unique, so equal numbers are
+/// settled by rank.
+std::uint64_t priority_of(const LatticePoint& place);
+
 /// What splats are selected from.
 struct SelectionInput {
     const PointCloud& cloud;

@@ -1,7 +1,6 @@
 #include "splat/generation/surface.hpp"
 
 #include "core/parallel.hpp"
-#include "splat/search/plane_fit.hpp"
 
 #include <tbb/enumerable_thread_specific.h>
 
@@ -33,27 +32,6 @@ SplatGroup shape_group(const PlaneFit& fit) {
     return linearity >= fit.share3 ? SplatGroup::linear : SplatGroup::non_surface;
 }
 
-/// The normal on the side of the sensor. A line has many normals: the one that looks at the sensor is taken.
-/// Without a sensor the sign is fixed by the coordinates.
-struct Oriented {
-    Vec3d normal;
-    bool known;
-};
-Oriented orient(const PlaneFit& fit, const PointAttributes& a) {
-    Vec3d n = fit.normal;
-    if (a.has_sensor()) {
-        const Vec3d s = a.to_sensor();
-        if (fit.shape == PlaneFit::Shape::line) {
-            const Vec3d across = s - fit.axis * dot(s, fit.axis);
-            if (dot(across, across) > 1e-6 * dot(s, s)) n = normalized(across);
-        }
-        const double side = dot(n, s);
-        if (side != 0) return {side < 0 ? -n : n, true};
-    }
-    const bool down = n.z < 0 || (n.z == 0 && (n.y < 0 || (n.y == 0 && n.x < 0)));
-    return {down ? -n : n, false};
-}
-
 /// SplatParams::range_radius, or line_range_radius on a lone line. Where scans lie on top of one another a
 /// return stands for less: for its share of the area of the neighbourhood.
 std::uint16_t least_radius(const PointAttributes& a, const Moments& m, bool lone_line,
@@ -69,6 +47,7 @@ std::uint16_t kind_of(const PointCloud& cloud, std::size_t i, Method method) {
     switch (method) {
         case Method::basic:
         case Method::descriptors:  // shapes of noisy neighbourhoods flicker from point to point
+        case Method::surfels:      // do not grow
             return 0;
         case Method::adaptive:
             return cloud.attributes[i].label;
@@ -143,6 +122,21 @@ void widen_sparse(std::size_t begin, const SurfaceTask& task, Surface& surface, 
 }
 
 }  // namespace
+
+Oriented orient(const PlaneFit& fit, const PointAttributes& a) {
+    Vec3d n = fit.normal;
+    if (a.has_sensor()) {
+        const Vec3d s = a.to_sensor();
+        if (fit.shape == PlaneFit::Shape::line) {
+            const Vec3d across = s - fit.axis * dot(s, fit.axis);
+            if (dot(across, across) > 1e-6 * dot(s, s)) n = normalized(across);
+        }
+        const double side = dot(n, s);
+        if (side != 0) return {side < 0 ? -n : n, true};
+    }
+    const bool down = n.z < 0 || (n.z == 0 && (n.y < 0 || (n.y == 0 && n.x < 0)));
+    return {down ? -n : n, false};
+}
 
 Vec3d facing_normal(const Moments& m, Vec3d to_sensor, double noise) {
     const auto n = static_cast<double>(m.count);

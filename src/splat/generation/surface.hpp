@@ -2,6 +2,7 @@
 
 #include "core/math/vec_hd.hpp"
 #include "splat/generation/generation.hpp"
+#include "splat/search/plane_fit.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -56,6 +57,14 @@ struct Surface {
     std::vector<std::uint8_t> reach_class;    ///< neighbourhood that the point's splat grows in
     std::vector<std::uint32_t> reach2;        ///< how far it reaches; empty where shapes chose it afterwards
 };
+
+/// The normal on the side of the sensor. A line has many normals: the one that looks at the sensor is taken.
+/// Without a sensor (not `known`) the sign is fixed by the coordinates.
+struct Oriented {
+    Vec3d normal;
+    bool known;
+};
+Oriented orient(const PlaneFit& fit, const PointAttributes& a);
 
 /// The normal of the plane that predicts the ranges of a neighbourhood best. Ranges are noisy, directions
 /// hardly: a bar of a few points, whose noise along the rays exceeds its width, has its least spread *across*

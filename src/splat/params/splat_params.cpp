@@ -16,18 +16,20 @@ std::string_view to_string(Method method) {
             return "adaptive";
         case Method::descriptors:
             return "descriptors";
+        case Method::surfels:
+            return "surfels";
     }
     return "unknown";
 }
 
 std::optional<Method> method_from(std::string_view name) {
-    for (const Method method : {Method::basic, Method::adaptive, Method::descriptors})
+    for (const Method method : kMethods)
         if (name == to_string(method)) return method;
     return std::nullopt;
 }
 
 SplatParams SplatParams::of(Method method) {
-    if (method == Method::basic) return paper(method);
+    if (method == Method::basic || method == Method::surfels) return paper(method);
     SplatParams p;
     p.method = method;
     if (method == Method::descriptors) {
@@ -43,6 +45,7 @@ SplatParams SplatParams::of(Method method) {
 SplatParams SplatParams::paper(Method method) {
     SplatParams p;
     p.method = method;
+    if (method == Method::surfels) return p;  // its paper says nothing of the fields below
     switch (method) {
         case Method::basic:
             p.group_factor = {1, 1, 1, 1};
@@ -52,6 +55,8 @@ SplatParams SplatParams::paper(Method method) {
             break;
         case Method::descriptors:
             p.group_factor = {2, 2, 0.33, 0.25};
+            break;
+        case Method::surfels:
             break;
     }
     p.error_factor = p.group_factor;
@@ -90,7 +95,7 @@ void for_each_value(const Field& field, const Each& each) {
 
 void SplatParams::validate() const {
     if (to_string(method) == "unknown")
-        throw ConfigError("splat parameter method must be basic, adaptive or descriptors");
+        throw ConfigError("splat parameter method must be basic, adaptive, descriptors or surfels");
     for_each_field(*this, [](std::string_view name, const auto& field, double least, double most) {
         for_each_value(field, [&](auto value) { check(name, static_cast<double>(value), {least, most}); });
     });
@@ -98,7 +103,8 @@ void SplatParams::validate() const {
 
 void SplatParams::add_to(Hasher& hasher) const {
     hasher.text(to_string(method));
-    for_each_field(*this, [&](std::string_view, const auto& field, double, double) {
+    for_each_field(*this, [&](std::string_view name, const auto& field, double, double) {
+        if (!is_used(name, method)) return;
         for_each_value(field, [&](auto value) { hasher.number(value); });
     });
 }

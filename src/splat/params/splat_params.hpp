@@ -11,17 +11,19 @@
 namespace citysplat::splat {
 
 /// How points are sorted into the four groups: not at all (§3.1 of the paper), by their semantic class
-/// (§3.2), or by the shape of their neighbourhood (§3.3).
-enum class Method : std::uint8_t { basic = 0, adaptive = 1, descriptors = 2 };
+/// (§3.2), or by the shape of their neighbourhood (§3.3). `surfels` is another model: LiDARsim's discs, one
+/// for each small voxel (generation/surfels.hpp).
+enum class Method : std::uint8_t { basic = 0, adaptive = 1, descriptors = 2, surfels = 3 };
+inline constexpr std::array kMethods{Method::basic, Method::adaptive, Method::descriptors, Method::surfels};
 
 std::string_view to_string(Method method);
-/// Nothing when the name is none of basic, adaptive, descriptors.
+/// Nothing when no method has this name.
 std::optional<Method> method_from(std::string_view name);
 
 /// Parameters of AdaSplats ("the paper": Richa et al., Remote Sensing 2022, 14, 6262). Every field changes
-/// results and is part of the tiles' key. Arrays are by group, in the order of SplatGroup. The fields hold
-/// the values for `adaptive`; use of() for the other methods and paper() for what the paper says. Why the two
-/// differ: docs/adr/0303-departures-from-the-paper.md.
+/// results and is part of the tiles' key, where its method uses it. Arrays are by group, in the order of
+/// SplatGroup. The fields hold the values for `adaptive`; use of() for the other methods and paper() for what
+/// the paper says. Why the two differ: docs/adr/0303-departures-from-the-paper.md.
 struct SplatParams {
     Method method = Method::adaptive;
     int neighbours = 40;                                       ///< K
@@ -81,6 +83,13 @@ struct SplatParams {
     double crease_noise = 0.5;
     double crease_radius_m = 0.05;  ///< at most
     double radius_cap_m = 1.5;      ///< neighbourhoods count as at most this wide in the mean R̄
+    /// Of `surfels`, which uses nothing else: one point for each cube of this width, …
+    double surfel_voxel_m = 0.04;
+    double surfel_reach_m = 0.2;  ///< … its normal by PCA of the points of other cubes within this distance,
+    int surfel_neighbours = 200;  ///< the nearest of them if there are more.
+    /// LiDARsim does not tell the radius of its discs. √2 voxels: a surface that has a point in each cube is
+    /// closed, wherever in the cube the point is.
+    double surfel_radius_m = 0.0566;
 
     /// Our values for a method.
     static SplatParams of(Method method);
@@ -119,6 +128,14 @@ struct SplatParams {
         visit("crease_noise", p.crease_noise, 0.01, 10);
         visit("crease_radius_m", p.crease_radius_m, 0.01, 1);
         visit("radius_cap_m", p.radius_cap_m, 0.01, 1.5);
+        visit("surfel_voxel_m", p.surfel_voxel_m, 0.01, 1);
+        visit("surfel_reach_m", p.surfel_reach_m, 0.01, 5);
+        visit("surfel_neighbours", p.surfel_neighbours, 3, 1000);
+        visit("surfel_radius_m", p.surfel_radius_m, 0.001, 1.5);
+    }
+    /// Whether a field means anything to a method.
+    static bool is_used(std::string_view name, Method method) {
+        return name.starts_with("surfel_") == (method == Method::surfels);
     }
 
     /// Throws ConfigError naming the field.

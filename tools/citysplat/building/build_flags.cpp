@@ -145,9 +145,9 @@ void BuildFlags::add_to(CLI::App& verb) {
         ->check(CLI::ExistingFile)
         ->type_name("FILE");
     verb.add_option("--method", method_,
-                    "basic, adaptive or descriptors (default: what the city has, else "
+                    "basic, adaptive, descriptors or surfels (default: what the city has, else "
                     "adaptive with a class map and descriptors without)")
-        ->check(CLI::IsMember({"basic", "adaptive", "descriptors"}))
+        ->check(CLI::IsMember({"basic", "adaptive", "descriptors", "surfels"}))
         ->type_name("NAME");
     verb.add_option("--classes", classes_, "class map of the labels: a built-in name or a TOML file")
         ->type_name("MAP");

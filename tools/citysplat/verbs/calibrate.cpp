@@ -12,6 +12,7 @@
 #include "sim/recorded/lesson.hpp"
 #include "sim/recorded/ray_caster.hpp"
 #include "sim/recorded/recorded_drive.hpp"
+#include "tiling/care/own_files.hpp"
 #include "tiling/store/city_reader.hpp"
 
 #include <CLI/CLI.hpp>
@@ -45,6 +46,7 @@ sim::CalibratedSensor from_table(const sim::Sensor& sensor, const std::string& p
 }
 
 sim::CalibratedSensor from_scans(Context& context, CalibrateFlags& f, const sim::Sensor& sensor) {
+    tiling::refuse_files_of_city(f.out);
     const tiling::CityReader city(f.city, f.generation.number(f.city));
     Trajectory trajectory;
     if (!f.trajectory.empty()) trajectory = read_trajectory(f.trajectory, f.trajectory_reading.options());

@@ -21,6 +21,7 @@
 #include "sim/recorded/ray_caster.hpp"
 #include "sim/recorded/recorded_drive.hpp"
 #include "sim/traffic/played_frames.hpp"
+#include "tiling/care/own_files.hpp"
 #include "tiling/points/city_cloud.hpp"
 #include "tiling/store/city_paths.hpp"
 #include "tiling/store/city_reader.hpp"
@@ -79,6 +80,19 @@ std::vector<compare::OpenCloud> openers_of(const std::vector<InputSource>& sourc
 
 bool is_city(const std::vector<std::string>& arguments) {
     return arguments.size() == 1 && tiling::CityPaths(arguments[0]).is_city();
+}
+
+/// The file of distances must not replace a cloud that is compared, or a file of a city.
+void refuse_inputs(const CompareFlags& f, const std::vector<InputSource>& simulated) {
+    tiling::refuse_files_of_city(f.distances);
+    if (!std::filesystem::exists(f.distances)) return;
+    std::vector<InputSource> all = simulated;
+    if (!is_city(f.reference))
+        for (InputSource& source : expand_inputs(f.reference)) all.push_back(std::move(source));
+    for (const InputSource& source : all)
+        if (std::filesystem::equivalent(source.path, f.distances))
+            throw UsageError("--distances " + f.distances +
+                             " is one of the clouds that are compared; give another name");
 }
 
 /// Point files, or the points a city was made from.
@@ -307,7 +321,10 @@ void run(Context& context, const CompareFlags& f) {
     const auto simulated = f.simulated.empty() ? std::vector<InputSource>{} : expand_inputs(f.simulated);
     const Stopwatch watch;
     std::optional<compare::DistanceFile> file;
-    if (!f.distances.empty()) file.emplace(f.distances);
+    if (!f.distances.empty()) {
+        refuse_inputs(f, simulated);
+        file.emplace(f.distances);
+    }
     if (!simulated.empty() && !f.reference.empty()) {
         const auto ours = openers_of(simulated), theirs = reference_clouds(f);
         compare::TakeDistances take;

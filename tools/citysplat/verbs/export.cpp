@@ -5,10 +5,13 @@
 #include "core/output_file.hpp"
 #include "io/las/laslib.hpp"
 #include "io/write/export_splats.hpp"
+#include "io/write/gltf/export_glb.hpp"
 #include "io/write/point_sink.hpp"
 #include "splat/recipe.hpp"
+#include "tiling/care/own_files.hpp"
 #include "tiling/carve/carved_points.hpp"
 #include "tiling/store/city_reader.hpp"
+#include "view/tiles3d/splat_tileset.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -66,7 +69,8 @@ void run_removed(Context& context, const ExportFlags& f) {
     const auto recipe = splat::remembered_recipe(f.city, f.generation.number(f.city));
     if (recipe && !recipe->carve)
         throw UsageError(f.city + " was built without carving: nothing was left out; build --carve does it");
-    if (f.format == "2dgs") throw UsageError("--removed are points: --format ply, las or laz");
+    if (f.format != "ply" && f.format != "las" && f.format != "laz")
+        throw UsageError("--removed are points: --format ply, las or laz");
     const auto write = [&](const std::string& format, const std::filesystem::path& path) {
         return write_removed(context, f, format, path);
     };
@@ -77,13 +81,32 @@ void run_removed(Context& context, const ExportFlags& f) {
         f.out + ": " + format_count(points) + " points, " + format_duration(watch.seconds()) + "\n");
 }
 
+/// A directory instead of a file.
+void run_tileset(Context& context, const ExportFlags& f) {
+    const Stopwatch watch;
+    const tiling::CityReader city(f.city, f.generation.number(f.city));
+    const view::WrittenTileset written =
+        view::write_splat_tileset(city, f.out, context.cancel(), context.progress());
+    const std::string tileset = (std::filesystem::path(f.out) / "tileset.json").string();
+    context.result({{"splats", written.points},
+                    {"contents", written.contents},
+                    {"files", {tileset}},
+                    {"seconds", watch.seconds()}},
+                   tileset + ": " + format_count(written.points) + " splats, " +
+                       format_count(written.contents) + " contents, " + format_duration(watch.seconds()) +
+                       "\n");
+}
+
 void run(Context& context, const ExportFlags& f) {
+    tiling::refuse_files_of_city(f.out);
     if (f.removed) return run_removed(context, f);
+    if (f.format == "3dtiles") return run_tileset(context, f);
     const Stopwatch watch;
     const bool laz = f.format == "laz";
     if (laz) io::require_laz_writing();
     const tiling::CityReader city(f.city, f.generation.number(f.city));
     const auto write = [&](const std::string& format, const std::filesystem::path& path) {
+        if (format == "glb") return io::export_glb(city, path, context.cancel(), context.progress());
         return io::export_splats(city, io::export_format_from(format), path, context.cancel(),
                                  context.progress());
     };
@@ -102,10 +125,13 @@ void add_export(CLI::App& app, Context& context) {
         *app.add_subcommand("export", "splats of a city for other tools, or the points it left out");
     verb.fallthrough();
     verb.add_option("city", f.city, "directory of the city")->required();
-    verb.add_option("--format", f.format, "ply (discs), 2dgs (2-D Gaussian splatting), las or laz (centres)")
-        ->check(CLI::IsMember({"ply", "2dgs", "las", "laz"}))
+    verb.add_option(
+            "--format", f.format,
+            "ply (discs), 2dgs (2-D Gaussian splatting); centres: las, laz, glb, 3dtiles (a directory, "
+            "with levels of detail)")
+        ->check(CLI::IsMember({"ply", "2dgs", "las", "laz", "glb", "3dtiles"}))
         ->capture_default_str();
-    verb.add_option("--out", f.out, "file to write")->required();
+    verb.add_option("--out", f.out, "file to write; with --format 3dtiles a directory")->required();
     verb.add_flag("--removed", f.removed,
                   "the points that were left out because rays saw through them, instead of splats");
     f.generation.add_to(verb);

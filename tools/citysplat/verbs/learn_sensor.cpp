@@ -12,6 +12,7 @@
 #include "sim/recorded/ray_caster.hpp"
 #include "sim/recorded/recorded_drive.hpp"
 #include "sim/recorded/seen_sensor.hpp"
+#include "tiling/care/own_files.hpp"
 #include "tiling/store/city_reader.hpp"
 
 #include <CLI/CLI.hpp>
@@ -92,6 +93,7 @@ void run(Context& context, LearnFlags& f) {
     // Before the long work: what is wrong with it is said at once.
     std::optional<sim::Sensor> named;
     if (!f.sensor.empty()) named = sim::Sensor::load(f.sensor);
+    tiling::refuse_files_of_city(f.out);
     const tiling::CityReader city(f.city, f.generation.number(f.city));
     Trajectory trajectory;
     if (!f.trajectory.empty()) trajectory = read_trajectory(f.trajectory, f.trajectory_reading.options());

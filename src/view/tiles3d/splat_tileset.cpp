@@ -1,0 +1,127 @@
+#include "view/tiles3d/splat_tileset.hpp"
+
+#include "core/error.hpp"
+#include "core/output_file.hpp"
+#include "io/write/gltf/glb_writer.hpp"
+#include "io/write/gltf/tileset.hpp"
+#include "splat/levels/level_pyramid.hpp"
+
+#include <cmath>
+#include <set>
+#include <utility>
+
+namespace citysplat::view {
+
+namespace {
+
+using splat::CubeId;
+
+/// Raised when the same cube gives another file.
+constexpr std::uint32_t kContentVersion = 1;
+
+Vec3d metres_of(const LatticePoint& p) { return {to_metres(p.x), to_metres(p.y), to_metres(p.z)}; }
+
+class SplatTileset {
+  public:
+    SplatTileset(const TileSource& city, std::filesystem::path directory, const CancelToken& cancel,
+                 Progress& progress)
+        : city_(city),
+          directory_(std::move(directory)),
+          cancel_(cancel),
+          pyramid_(city, {}),
+          stage_(progress, "export", pyramid_.progress().total, "columns of 64 m") {}
+
+    WrittenTileset write() {
+        // A file in the way, or a directory that may not be written to, is known before the work begins.
+        create_directories_durably(directory_ / "content");
+        OutputFile out(directory_ / "tileset.json");
+        io::TilesetTile root{.box = kEmptyBox};
+        for (const CubeId& id : pyramid_.roots()) add(id, root);
+        if (root.children.size() == 1) root = io::TilesetTile(std::move(root.children[0]));
+        if (root.box.empty()) root.box = {};
+        if (root.content.empty()) root.origin_m = floor_of(root.box.min);
+        const io::TilesetPlace place{.crs = city_.crs()};
+        out.writer().text(io::tileset_text(root, place));
+        out.commit(true);
+        return written_;
+    }
+
+  private:
+    static Vec3d floor_of(Vec3d v) { return {std::floor(v.x), std::floor(v.y), std::floor(v.z)}; }
+
+    void add(const CubeId& id, io::TilesetTile& parent) {
+        cancel_.check();
+        if (!pyramid_.may_exist(id)) return;
+        const splat::LevelCubePtr cube = pyramid_.cube(id, cancel_);
+        if (const auto missing = pyramid_.missing(); !missing.empty())
+            throw CorruptionError(missing.begin()->second);
+        if (cube->discs.empty()) return;
+        io::TilesetTile tile{
+            .origin_m = metres_of(id.corner()),
+            .box = kEmptyBox,
+            .error_m = id.level == 0 ? 0 : to_metres(std::int64_t{1} << splat::voxel_shift(id.level))};
+        tile.content = write_content(*cube, tile);
+        if (id.level == 0) {
+            written_.points += cube->discs.size();
+            if (columns_.insert({id.x, id.y}).second) stage_.advance(1);
+        } else if (splat::side_shift(id.level) == splat::side_shift(id.level - 1)) {
+            add({id.level - 1, id.x, id.y, id.z}, tile);
+        } else {
+            for (std::int32_t octant = 0; octant < 8; ++octant)
+                add({id.level - 1, 2 * id.x + (octant & 1), 2 * id.y + (octant >> 1 & 1),
+                     2 * id.z + (octant >> 2)},
+                    tile);
+        }
+        parent.box.grow(tile.box);
+        parent.children.push_back(std::move(tile));
+    }
+
+    /// The name of the file.
+    std::string write_content(const splat::LevelCube& cube, io::TilesetTile& tile) {
+        const LatticePoint corner = cube.id.corner();
+        io::GlbPart part{.origin_m = tile.origin_m};
+        Hasher hasher;
+        hasher.number(kContentVersion);
+        for (std::size_t i = 0; i < cube.discs.size(); ++i) {
+            const splat::LevelDisc d = cube.disc(i);
+            const Vec3d place =
+                metres_of({d.centre.x - corner.x, d.centre.y - corner.y, d.centre.z - corner.z});
+            tile.box.grow(tile.origin_m + place);
+            part.positions.push_back(vec_cast<float>(place));
+            part.normals.push_back(unpack_normal(d.normal));
+            part.radius_m.push_back(static_cast<float>(to_metres(d.radius)));
+            part.intensity.push_back(d.intensity);
+            part.label.push_back(d.label);
+            hasher.number(d.centre.x).number(d.centre.y).number(d.centre.z).number(d.normal).number(d.radius);
+            hasher.number(d.intensity).number(d.label);
+        }
+        const CubeId& id = cube.id;
+        part.name = std::to_string(id.level) + "_" + std::to_string(id.x) + "_" + std::to_string(id.y) + "_" +
+                    std::to_string(id.z);
+        const std::string name = "content/" + part.name + "-" + hasher.finish().hex().substr(0, 16) + ".glb";
+        OutputFile out(directory_ / name);
+        io::GlbWriter writer(out.writer(), {.origin_m = tile.origin_m, .crs = city_.crs()}, 1);
+        writer.add(part);
+        writer.finish();
+        out.commit(true);
+        ++written_.contents;
+        return name;
+    }
+
+    const TileSource& city_;
+    std::filesystem::path directory_;
+    const CancelToken& cancel_;
+    splat::LevelPyramid pyramid_;
+    Progress::Stage stage_;
+    std::set<std::pair<std::int32_t, std::int32_t>> columns_;
+    WrittenTileset written_;
+};
+
+}  // namespace
+
+WrittenTileset write_splat_tileset(const TileSource& city, const std::filesystem::path& directory,
+                                   const CancelToken& cancel, Progress& progress) {
+    return SplatTileset(city, directory, cancel, progress).write();
+}
+
+}  // namespace citysplat::view

@@ -1,0 +1,59 @@
+#include "run_program.hpp"
+#include "small_city.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+
+namespace fs = std::filesystem;
+namespace test = citysplat::test;
+using nlohmann::json;
+
+namespace {
+
+std::map<std::string, std::string> files_of(const fs::path& directory) {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(directory)) {
+        if (!entry.is_regular_file()) continue;
+        std::ifstream file(entry.path(), std::ios::binary);
+        files[fs::relative(entry.path(), directory).string()] = {std::istreambuf_iterator<char>(file), {}};
+    }
+    return files;
+}
+
+}  // namespace
+
+TEST_CASE("a tileset has every splat and does not depend on tiles") {
+    test::SmallCity c;
+    const std::string out = c.dir / "tiles", again = c.dir / "again";
+    const json written = test::run_json({"export", c.city, "--format", "3dtiles", "--out", out},
+                                        {"splats", "contents", "files", "seconds"});
+    CHECK(written["splats"] == c.built["splats"]);
+    CHECK(written["files"][0] == out + "/tileset.json");
+    const auto files = files_of(out);
+    CHECK(written["contents"] == files.size() - 1);
+    // Once more into the same directory, and from other tiles.
+    test::run_json({"export", c.city, "--format", "3dtiles", "--out", out});
+    CHECK(files_of(out) == files);
+    c.tile_m = "16";
+    test::run_json(c.build_command());
+    test::run_json({"export", c.city, "--format", "3dtiles", "--out", again});
+    CHECK(files_of(again) == files);
+}
+
+TEST_CASE("a tileset of a damaged city, or into a file, is refused") {
+    test::SmallCity c;
+    const std::string out = c.dir / "tiles", file = c.dir / "file";
+    std::ofstream(file) << "of somebody else";
+    CHECK(test::citysplat({"export", c.city, "--format", "3dtiles", "--out", file}).exit_code == 74);
+    CHECK(test::citysplat({"export", c.city, "--removed", "--format", "3dtiles", "--out", out}).exit_code ==
+          2);
+    c.damage();
+    const auto damaged = test::citysplat({"export", c.city, "--format", "3dtiles", "--out", out});
+    CHECK(damaged.exit_code == 65);
+    CHECK_THAT(damaged.err, Catch::Contains("damaged") || Catch::Contains("checksum"));
+    CHECK_FALSE(fs::exists(out + "/tileset.json"));
+}
