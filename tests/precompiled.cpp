@@ -1,1 +1,2 @@
-// A source beside which the headers that tests share are precompiled: main.cpp needs Catch2 in another form.
+// Nothing runs this program. It is there so that the headers of all tests are compiled once, with the flags of a program.
+int main() {}

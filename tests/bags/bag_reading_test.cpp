@@ -142,6 +142,13 @@ TEST_CASE("broken bags are refused by record, with the way out") {
         CHECK(std::any_of(notes.begin(), notes.end(),
                           [](const std::string& note) { return note.starts_with("1 messages"); }));
     }
+    SECTION("a record that has become the end of the file") {
+        auto bytes = whole;
+        bytes[chunk] = std::byte{2};
+        refused(bytes, "in the middle");
+        refused(bytes, name);
+        salvaged(20);
+    }
     SECTION("metadata that are none any more: the clock would be another one") {
         auto bytes = whole;
         bytes[find_record(whole, 12)] ^= std::byte{0x40};

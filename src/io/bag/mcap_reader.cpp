@@ -86,7 +86,12 @@ void McapReader::find_records() {
         const auto bytes = load_le<std::uint64_t>(head + 1);
         if (!fits(at + kRecordHeadBytes, bytes, size)) break;
         if (opcode == Opcode{0}) fail(at, "has the opcode 0, which no record has; the file is damaged here");
-        if (opcode == Opcode::data_end || opcode == Opcode::footer) {
+        if (opcode == Opcode::footer && !ends_with_magic(at + kRecordHeadBytes + bytes)) {
+            if (!salvage_)
+                fail(at,
+                     "is the last one of a file, in the middle of it: it is damaged here; --salvage reads "
+                     "the others");
+        } else if (opcode == Opcode::data_end || opcode == Opcode::footer) {
             complete_ = true;
             if (opcode == Opcode::data_end) read_statistics(at + kRecordHeadBytes + bytes);
             if (statistics_ && !salvage_ && metadata_records != statistics_->metadata)
@@ -118,6 +123,12 @@ void McapReader::find_records() {
              "the file ends here, before the end of its data: it was cut off, or is still being written; "
              "--salvage reads "
              "what is whole");
+}
+
+/// The magic stands behind the footer, and nowhere else but at the beginning.
+bool McapReader::ends_with_magic(std::uint64_t at) const {
+    std::byte magic[8]{};
+    return file_.read_some_at(at, magic) == 8 && std::memcmp(magic, kMagic.data(), 8) == 0;
 }
 
 /// From the summary, which begins at `at` and may be anything: what is no record of statistics is passed

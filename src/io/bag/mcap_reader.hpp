@@ -69,6 +69,7 @@ class McapReader {
 
     [[noreturn]] void fail(std::uint64_t record, const std::string& why) const;
     void find_records();
+    bool ends_with_magic(std::uint64_t at) const;
     void read_statistics(std::uint64_t at);
     void count_messages(std::uint64_t seen);
     Chunk read_chunk_head(std::uint64_t record, std::uint64_t bytes) const;

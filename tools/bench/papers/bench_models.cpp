@@ -5,7 +5,6 @@
 #include "bench/bench_files.hpp"
 #include "bench/bench_main.hpp"
 #include "bench/papers/point_set.hpp"
-#include "bench/papers/poisson.hpp"
 #include "bench/papers/traced_model.hpp"
 #include "bench/point_store.hpp"
 #include "core/error.hpp"
@@ -205,11 +204,7 @@ std::vector<Entry> entries() {
                  params.voxel_m = voxel_m;
                  return TracedModel::of_mesh(drive, params.voxel_steps(), mesh::TsdfField(params));
              }});
-    if (const auto why = bench::why_no_poisson())
-        all.push_back({"mesh, Poisson", {}, *why});
-    else
-        all.push_back(
-            {"mesh, Poisson depth 11", [](const auto& drive) { return TracedModel::of_poisson(drive, 11); }});
+    all.push_back({"mesh, Poisson", {}, "no Poisson reconstruction is run by this bench"});
     return all;
 }
 
@@ -247,8 +242,7 @@ void run(const Arguments& arguments, bench::Report& report) {
     }
     const Judge judge(drive, arguments);
     report.text(std::to_string(judge.points()) + " points; HDL-64E at (1, 1, -1) m without noise, " +
-                std::to_string(arguments.scans) +
-                " scans; own: the survey's own rays. Times are of CPU, for Poisson wall clock.");
+                std::to_string(arguments.scans) + " scans; own: the survey's own rays. Times are of CPU.");
     std::printf("%-26s %8s %8s %9s %8s %8s | %27s | %27s | %6s\n", "", "made", "Mprims", "picture", "scan",
                 "returns", "C2C cm, HDL-64E", "C2C cm, own rays", "truth");
     std::printf("%-26s %8s %8s %9s %8s %8s | %6s %6s %6s %6s | %6s %6s %6s %6s | %6s\n", "", "s", "", "ms",

@@ -1,7 +1,6 @@
 #include "bench/papers/traced_model.hpp"
 
 #include "bench/bench_clock.hpp"
-#include "bench/papers/poisson.hpp"
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "mesh/mesh_generation.hpp"
@@ -68,20 +67,6 @@ TracedModel TracedModel::of_mesh(const tiling::RegionReader& drive, std::int64_t
     if (tile.empty()) throw InputError("the mesh has no triangle");
     TracedModel model = of_triangles(triangles_of(tile), tile.frame().origin_m());
     model.made_cpu_s = made_cpu_s;
-    return model;
-}
-
-TracedModel TracedModel::of_poisson(const tiling::RegionReader& drive, int depth) {
-    constexpr double kTrim_m = 0.3;
-    PoissonMesh made;
-    // The time of other programs is not of this process: wall clock.
-    const double made_s =
-        measure([&] {
-            made = make_poisson(make_splats(drive, splat::SplatParams::of(splat::Method::surfels)), depth,
-                                kTrim_m);
-        }).wall_s;
-    TracedModel model = of_triangles(made.mesh, made.origin_m);
-    model.made_cpu_s = made_s;
     return model;
 }
 

@@ -21,8 +21,6 @@ class TracedModel {
     static TracedModel of_splats(const tiling::RegionReader& drive, const splat::SplatParams& params);
     static TracedModel of_mesh(const tiling::RegionReader& drive, std::int64_t voxel_steps,
                                const mesh::CornerField& field);
-    /// By pcl_poisson_reconstruction, from surfels: see poisson.hpp.
-    static TracedModel of_poisson(const tiling::RegionReader& drive, int depth);
     /// `origin_m`: where the frame of the mesh is in the world.
     static TracedModel of_triangles(const TriangleMesh& mesh, Vec3d origin_m);
 
