@@ -61,18 +61,23 @@ class NeighbourTree {
     Tree tree_;
 };
 
-void scatter(std::span<const OpenCloud> clouds, PointColumns& columns, const char* name,
-             const CancelToken& cancel, Progress& progress) {
+struct Scattered {
+    const char* name;
+    std::span<const OpenCloud> clouds;
+    const Region* region = nullptr;
+};
+
+void scatter(const Scattered& what, PointColumns& columns, const CancelToken& cancel, Progress& progress) {
     std::uint64_t points = 0;
-    for (const OpenCloud& open : clouds) points += open()->info().points;
-    Progress::Stage stage(progress, name, points, "points");
-    for (const OpenCloud& open : clouds) {
+    for (const OpenCloud& open : what.clouds) points += open()->info().points;
+    Progress::Stage stage(progress, what.name, points, "points");
+    for (const OpenCloud& open : what.clouds) {
         const auto file = open();
         parallel_for(file->block_count(), [&](std::size_t block) {
             cancel.check();
             PointBatch batch;
             file->read_block(block, batch);
-            columns.add(batch);
+            columns.add(batch, what.region);
             stage.advance(batch.size());
         });
     }
@@ -129,8 +134,8 @@ bool comes_before(const PointDistance& a, const PointDistance& b) {
 DistancesByClass cloud_to_cloud(const ComparedClouds& clouds, const std::filesystem::path& temp,
                                 const CancelToken& cancel, Progress& progress, const TakeDistances& take) {
     PointColumns reference_columns(temp, kHalo_m), simulated_columns(temp, 0);
-    scatter(clouds.reference, reference_columns, "read reference", cancel, progress);
-    scatter(clouds.simulated, simulated_columns, "read scans", cancel, progress);
+    scatter({"read reference", clouds.reference}, reference_columns, cancel, progress);
+    scatter({"read scans", clouds.simulated, clouds.region}, simulated_columns, cancel, progress);
     const std::vector<Column>& columns = simulated_columns.columns();
     Progress::Stage stage(progress, "compare", columns.size(), "columns");
     DistancesByClass result;

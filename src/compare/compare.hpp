@@ -4,6 +4,7 @@
 #include "core/cancel.hpp"
 #include "core/progress.hpp"
 #include "io/point_file.hpp"
+#include "model/region/region.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -30,6 +31,7 @@ using TakeDistances = std::function<void(std::span<const PointDistance>)>;
 
 struct ComparedClouds {
     std::span<const OpenCloud> simulated, reference;
+    const Region* region = nullptr;  ///< of simulated points only those in it are compared
 };
 
 /// Cloud-to-cloud distance (AdaSplats eq. 15): from every point of `simulated` to its nearest neighbour in

@@ -13,11 +13,14 @@ constexpr std::size_t kBufferPoints = 4096;
 PointColumns::PointColumns(const std::filesystem::path& directory, double halo_m)
     : halo_m_(halo_m), file_(temporary_file(directory)) {}
 
-void PointColumns::add(const PointBatch& batch) {
+void PointColumns::add(const PointBatch& batch, const Region* only) {
     const std::lock_guard lock(mutex_);
     for (std::size_t i = 0; i < batch.size(); ++i) {
         if (!batch.withheld.empty() && batch.withheld[i]) continue;
         const double x = batch.x[i], y = batch.y[i];
+        if (only && !(std::abs(x) <= kMaxWorld_m && std::abs(y) <= kMaxWorld_m &&
+                      only->contains(to_lattice(x), to_lattice(y))))
+            continue;
         const std::uint16_t label = batch.label.empty() ? std::uint16_t{0} : batch.label[i];
         const auto cell = [](double v) { return static_cast<std::int64_t>(std::floor(v / kSize_m)); };
         for (std::int64_t cx = cell(x - halo_m_); cx <= cell(x + halo_m_); ++cx)

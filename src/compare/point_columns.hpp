@@ -2,6 +2,7 @@
 
 #include "core/file.hpp"
 #include "io/point_file.hpp"
+#include "model/region/region.hpp"
 
 #include <compare>
 #include <cstdint>
@@ -35,7 +36,8 @@ class PointColumns {
     /// Points within `halo_m` of a column's edge belong to the neighbour too.
     PointColumns(const std::filesystem::path& directory, double halo_m);
 
-    void add(const PointBatch& batch);
+    /// With `only`: the points in that region.
+    void add(const PointBatch& batch, const Region* only = nullptr);
     /// Requires that adding is over.
     void finish();
     const std::vector<Column>& columns() const { return columns_; }

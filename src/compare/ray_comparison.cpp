@@ -56,6 +56,13 @@ std::array<RayTally*, 4> RayComparison::rows_of(const RecordedScan& scan, const 
     return rows;
 }
 
+bool RayComparison::counts(const RecordedRay& ray) const {
+    if (region_.is_everything()) return true;
+    if (ray.is_empty()) return false;
+    const Vec3d place = ray.origin + ray.direction * ray.range_m;
+    return region_.contains(to_lattice(place.x), to_lattice(place.y));
+}
+
 void RayComparison::add(const RecordedScan& scan, std::span<const sim::Return> simulated) {
     assert(simulated.size() == scan.rays.size());
     ++scans_;
@@ -63,6 +70,7 @@ void RayComparison::add(const RecordedScan& scan, std::span<const sim::Return> s
     own_car_ += scan.own_car;
     for (std::size_t i = 0; i < scan.rays.size(); ++i) {
         const RecordedRay& ray = scan.rays[i];
+        if (!counts(ray)) continue;
         const auto add_to = [&](RayTally& row, bool came_back) {
             came_back ? add_return(row, scan, ray, simulated[i]) : add_empty(row, simulated[i]);
         };

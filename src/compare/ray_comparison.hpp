@@ -3,6 +3,7 @@
 #include "compare/error_statistics.hpp"
 #include "compare/intensity_statistics.hpp"
 #include "model/recorded_scan.hpp"
+#include "model/region/region.hpp"
 #include "sim/scan/return_hd.hpp"
 
 #include <array>
@@ -10,6 +11,7 @@
 #include <limits>
 #include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 /// Real scans and a city, ray by ray: every pulse of the real sensor is cast again, and what comes back is
@@ -60,6 +62,10 @@ struct RayTally {
 /// all rows but with_own_car().
 class RayComparison {
   public:
+    /// With a region only rays count whose real return lies in it; those that did not come back have no
+    /// place.
+    explicit RayComparison(Region region = {}) : region_(std::move(region)) {}
+
     /// `simulated` has a return for each ray of the scan.
     void add(const RecordedScan& scan, std::span<const sim::Return> simulated);
 
@@ -81,6 +87,9 @@ class RayComparison {
     std::array<RayTally*, 4> rows_of(const RecordedScan& scan, const RecordedRay& ray,
                                      const sim::Return& met);
 
+    bool counts(const RecordedRay& ray) const;
+
+    Region region_;
     RayTally all_, with_own_car_;
     std::uint64_t own_car_ = 0;
     std::array<RayTally, kRangeEnds_m.size()> ranges_;

@@ -97,6 +97,11 @@ Colour Shader::shade(const Surface& s, Vec3f direction) const {
     return mix(colour, sky(direction), haze);
 }
 
+Colour Shader::plan(const Surface& s) const {
+    if (options_.shade != Shade::classes && options_.shade != Shade::height) return base(s);
+    return base(s) * (0.6f + 0.4f * std::max(0.0f, dot(s.normal, Vec3f{-0.48f, 0.36f, 0.8f})));
+}
+
 Colour Shader::sky(Vec3f direction) const {
     const float up = std::clamp(direction.z * 2.0f + 0.25f, 0.0f, 1.0f);
     return mix(from_rgb(rgb_from(0xdfe6ec)), from_rgb(rgb_from(0x8fb0d0)), up);

@@ -36,6 +36,8 @@ class Shader {
     /// Heights are coloured from `low_m` to `high_m`.
     Shader(const ClassMap& classes, const RenderOptions& options, double low_m, double high_m);
     Colour shade(const Surface& surface, Vec3f direction) const;
+    /// As on a map: no haze and no light, but a little relief where that does not change what a colour means.
+    Colour plan(const Surface& surface) const;
     Colour sky(Vec3f direction) const;
 
   private:

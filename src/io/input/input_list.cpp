@@ -5,6 +5,7 @@
 #include "core/text.hpp"
 #include "io/input/open_point_file.hpp"
 #include "io/input/pattern.hpp"
+#include "io/input/virtual_cloud.hpp"
 
 #include <algorithm>
 #include <array>
@@ -52,6 +53,8 @@ class Expander {
         std::error_code error;
         const auto status = fs::status(path, error);
         if (fs::is_directory(status)) return add_folder(path);
+        if (fs::exists(status) && lower_case(path.extension().string()) == ".vpc")
+            return add_virtual_cloud(path);
         if (fs::exists(status)) return add_file(path);
         if (argument.find_first_of("*?[") != std::string::npos) return add_pattern(path);
         throw IoError("cannot open " + path.string() + ": " +
@@ -92,6 +95,16 @@ class Expander {
         if (names_nothing) throw InputError(list.string() + ": this list names no inputs");
     }
 
+    void add_virtual_cloud(const fs::path& path) {
+        for (const fs::path& file : io::virtual_cloud_files(path)) {
+            cancel_.check();
+            if (!fs::is_regular_file(file))
+                throw IoError("cannot open " + file.string() + ", named in " + path.string() +
+                              ": no such file");
+            add_file(file);
+        }
+    }
+
     void add_pattern(const fs::path& pattern) {
         const std::vector<fs::path> paths = io::matches_of(pattern.string());
         if (paths.empty()) throw InputError("no file matches " + pattern.string());
@@ -99,6 +112,8 @@ class Expander {
             cancel_.check();
             if (fs::is_directory(path))
                 add_folder(path);
+            else if (lower_case(path.extension().string()) == ".vpc")
+                add_virtual_cloud(path);
             else
                 add_file(path);
         }

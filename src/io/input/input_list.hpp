@@ -33,6 +33,7 @@ struct InputSource {
 ///   a file            itself
 ///   a folder          all point files below it, or the scans of a drive (io/drive/drive.hpp)
 ///   a pattern         *, ? and [] as in the shell
+///   a .vpc file       the clouds that this virtual point cloud lists
 ///   @list             one of these per line, relative to the list; '#' comments
 /// Sorted by path, each file once. `labels`, if not empty, is a folder with one label file per cloud, named
 /// like the cloud (docs/inputs.md), or the label file of the only cloud. A file that is a scan of a drive is

@@ -102,6 +102,18 @@ struct GaussianSplats {
     }
 };
 
+/// The 30 bytes that every LAS point has. Returns where the file says that it is.
+Vec3d put_splat_point(std::byte*& at, const WorldSplat& s, const ExportLayout& layout) {
+    const LasGrid grid{layout.offset_m};
+    LasPoint point;
+    point.place = grid.steps(s.centre);
+    point.intensity = s.splat.intensity;
+    point.label = s.splat.label;
+    point.source = s.splat.point_count;
+    put_las_point(at, point);
+    return grid.metres(point.place);
+}
+
 struct LasSplats {
     static constexpr auto kFields = field_table<WorldSplat>(
         FieldOf{"radius", "m", "metres", [](const WorldSplat& s) { return s.radius_m; }},
@@ -118,15 +130,21 @@ struct LasSplats {
         return las_header({kExtra, {layout.offset_m}, layout.crs, "splats"}, summary);
     }
     static Vec3d put(std::byte*& at, const WorldSplat& s, const ExportLayout& layout) {
-        const LasGrid grid{layout.offset_m};
-        LasPoint point;
-        point.place = grid.steps(s.centre);
-        point.intensity = s.splat.intensity;
-        point.label = s.splat.label;
-        point.source = s.splat.point_count;
-        put_las_point(at, point);
+        const Vec3d place = put_splat_point(at, s, layout);
         kFields.put(at, s);
-        return grid.metres(point.place);
+        return place;
+    }
+};
+
+/// For readers that stumble over extra bytes.
+struct PlainLasSplats {
+    static constexpr std::size_t kBytes = kLasPointBytes;
+
+    static std::string header(const ExportLayout& layout, const CloudSummary& summary) {
+        return las_header({{}, {layout.offset_m}, layout.crs, "splats"}, summary);
+    }
+    static Vec3d put(std::byte*& at, const WorldSplat& s, const ExportLayout& layout) {
+        return put_splat_point(at, s, layout);
     }
 };
 
@@ -188,6 +206,8 @@ std::uint64_t export_splats(const TileSource& city, ExportFormat format, const s
             return export_as<PlySplats>(city, path, cancel, progress);
         case ExportFormat::gaussian:
             return export_as<GaussianSplats>(city, path, cancel, progress);
+        case ExportFormat::plain_las:
+            return export_as<PlainLasSplats>(city, path, cancel, progress);
         default:
             return export_as<LasSplats>(city, path, cancel, progress);
     }

@@ -13,7 +13,8 @@ namespace citysplat::io {
 enum class ExportFormat {
     ply,       ///< one vertex per splat: centre, normal, radius and attributes
     gaussian,  ///< PLY as 2-D Gaussian splatting viewers read it: x y z, f_dc, opacity, scale_0/1, rot
-    las        ///< centres as points, radius and normal as extra bytes
+    las,       ///< centres as points, radius and normal as extra bytes
+    plain_las  ///< centres as points and nothing else; labels above 255 become 0
 };
 /// "ply", "2dgs" or "las". Throws UsageError.
 ExportFormat export_format_from(const std::string& name);

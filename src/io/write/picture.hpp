@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <vector>
 
 namespace citysplat {
@@ -26,8 +27,8 @@ class Picture {
     Rgb& at(int x, int y) { return pixels_[index(x, y)]; }
     const Rgb& at(int x, int y) const { return pixels_[index(x, y)]; }
 
-    /// Throws IoError naming the file.
-    void write_png(const std::filesystem::path& path) const;
+    /// With `opaque`, a byte for each pixel: those with 0 are transparent. Throws IoError naming the file.
+    void write_png(const std::filesystem::path& path, std::span<const std::uint8_t> opaque = {}) const;
 
   private:
     std::size_t count() const { return static_cast<std::size_t>(width_) * static_cast<std::size_t>(height_); }

@@ -117,6 +117,13 @@ Statement& Statement::bind(int index, const Hash128& hash) {
     return *this;
 }
 
+Statement& Statement::bind(int index, std::span<const std::byte> blob) {
+    if (const int code =
+            ::sqlite3_bind_blob64(statement_.get(), index, blob.data(), blob.size(), SQLITE_TRANSIENT))
+        db_.fail(code, "query");
+    return *this;
+}
+
 Statement& Statement::bind_null(int index) {
     if (const int code = ::sqlite3_bind_null(statement_.get(), index)) db_.fail(code, "query");
     return *this;

@@ -2,17 +2,19 @@
 
 #include "core/hash.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
 struct sqlite3;
 struct sqlite3_stmt;
 
-/// A thin fence around SQLite: the only users are this file's .cpp and the catalog. Every failure is an
-/// exception of the right kind: full disk, I/O error, busy, damaged file.
+/// A thin fence around SQLite: the only users are this file's .cpp, the catalog and GeoPackages. Every
+/// failure is an exception of the right kind: full disk, I/O error, busy, damaged file.
 namespace citysplat::tiling {
 
 class Database {
@@ -48,6 +50,7 @@ class Statement {
     Statement& bind(int index, double value);
     Statement& bind(int index, std::string_view text);
     Statement& bind(int index, const Hash128& hash);
+    Statement& bind(int index, std::span<const std::byte> blob);
     Statement& bind_null(int index);
 
     bool step();  ///< true: a row is there

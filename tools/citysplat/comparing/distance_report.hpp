@@ -34,6 +34,11 @@ class DistanceReport {
         put(json_, c.all);
         for (const auto& [label, part] : c.classes) put(of_class(label), part);
     }
+    void tile(const std::string& name, const compare::DistanceStatistics& d) {
+        nlohmann::json& of = json_["tiles"][name];
+        of["points"] = d.count();
+        put(of, "c2c", d);
+    }
     const nlohmann::json& json() const { return json_; }
 
     std::string text() const {
@@ -41,6 +46,8 @@ class DistanceReport {
                                "coverage", "met first", "in truth");
         out += row("all", json_);
         for (const auto& [name, of] : json_["classes"].items()) out += row(name, of);
+        if (json_.contains("tiles"))
+            for (const auto& [name, of] : json_["tiles"].items()) out += row("tile " + name, of);
         return out;
     }
 

@@ -1,12 +1,12 @@
 #include "citysplat/context.hpp"
 #include "citysplat/generations/diff_report.hpp"
 #include "citysplat/generations/product_flag.hpp"
+#include "citysplat/generations/surface_changes.hpp"
 #include "citysplat/generations/text_flags.hpp"
 #include "citysplat/number_flags.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/error.hpp"
 #include "tiling/care/generations.hpp"
-#include "tiling/points/city_points.hpp"
 #include "tiling/store/city_reader.hpp"
 #include "tiling/store/product_kinds.hpp"
 
@@ -29,17 +29,6 @@ struct DiffFlags {
     diff::SurfaceDiffOptions options;
 };
 
-/// The generation before another one.
-std::int64_t before(tiling::Catalog& catalog, std::int64_t generation) {
-    std::int64_t found = 0;
-    for (const auto& row : catalog.history())
-        if (row.id < generation) found = row.id;
-    if (found == 0)
-        throw UsageError("there is no generation before " + std::to_string(generation) +
-                         " to compare it with; citysplat status --history lists what is left");
-    return found;
-}
-
 json side(const tiling::GenerationRow& g) {
     return {{"generation", g.id}, {"created", utc_text(g.created_s)},
             {"note", g.note},     {"tags", tiling::tags_of(g)},
@@ -47,32 +36,12 @@ json side(const tiling::GenerationRow& g) {
             {"points", g.points}, {"digest", g.digest.hex()}};
 }
 
-diff::SurfaceDiff surfaces(Context& context, const DiffFlags& f, tiling::Catalog& catalog,
-                           const tiling::CityReader& from, const tiling::CityReader& to) {
-    const tiling::ObjectStore store{tiling::CityPaths(f.city)};
-    const auto old_id = from.generation().id, new_id = to.generation().id;
-    const auto old_sources = tiling::sources_of(catalog, catalog.inputs(old_id));
-    const auto new_sources =
-        tiling::sources_added(old_sources, tiling::sources_of(catalog, catalog.inputs(new_id)));
-    if (new_sources.empty())
-        context.warn("generation " + std::to_string(new_id) + " has no input that generation " +
-                     std::to_string(old_id) + " had not: no surface was seen again");
-    diff::SurfaceDiffOptions options = f.options;
-    for (const auto& [label, info] : to.classes().classes())
-        if (info.dynamic) options.labels_left_out.push_back(label);
-    return diff::compare_surfaces(
-        store,
-        {diff::Epoch{old_sources, tiling::of_kind(catalog.tiles(old_id), ProductKind::splats)},
-         diff::Epoch{new_sources, tiling::of_kind(catalog.tiles(new_id), ProductKind::splats)}},
-        options, context.cancel(), context.progress());
-}
-
 void run(Context& context, const DiffFlags& f) {
     const Stopwatch watch;
     tiling::Catalog catalog = tiling::Catalog::open_to_read(tiling::CityPaths(f.city).catalog());
     const std::int64_t to_id = tiling::find_generation(catalog, f.to).id;
     const std::int64_t from_id =
-        f.from.empty() ? before(catalog, to_id) : tiling::find_generation(catalog, f.from).id;
+        f.from.empty() ? generation_before(catalog, to_id) : tiling::find_generation(catalog, f.from).id;
     // Both stay pinned while they are read.
     // What both have; splats if they do.
     const ProductFlag any;
@@ -94,7 +63,9 @@ void run(Context& context, const DiffFlags& f) {
                                  context.memory_bytes(), context.cancel()),
             to.classes());
     }
-    if (f.surfaces) result["surfaces"] = diff_json(surfaces(context, f, catalog, from, to), to.classes());
+    if (f.surfaces)
+        result["surfaces"] =
+            diff_json(surfaces_between(context, catalog, {f.city, from, to}, f.options), to.classes());
     result["seconds"] = watch.seconds();
     context.result(result, diff_text(result));
 }

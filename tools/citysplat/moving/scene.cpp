@@ -7,15 +7,16 @@
 
 namespace citysplat::cli {
 
-std::unique_ptr<TileSource> open_scene(const NamedCity& city, const sim::Scenario& scenario) {
+std::shared_ptr<const TileSource> open_scene(const NamedCity& city, const sim::Scenario& scenario) {
     if (!city.name.empty()) {
         const auto generation = city.generation.number(city.name);
-        return std::make_unique<tiling::CityReader>(city.name, generation,
-                                                    city.product.kind(city.name, generation));
+        return city.region.cut(std::make_shared<tiling::CityReader>(
+            city.name, generation, city.product.kind(city.name, generation)));
     }
+    if (city.region.given()) throw UsageError(city.region.text() + ": there is no city to take it from");
     if (scenario.things.empty())
         throw UsageError("there is nothing to look at: name a city, or a --scenario with things of its own");
-    return std::make_unique<sim::NoCity>(scenario.classes.empty() ? ClassMap()
+    return std::make_shared<sim::NoCity>(scenario.classes.empty() ? ClassMap()
                                                                   : ClassMap::load(scenario.classes));
 }
 

@@ -7,6 +7,7 @@
 #include "citysplat/generations/product_flag.hpp"
 #include "citysplat/input_flags.hpp"
 #include "citysplat/number_flags.hpp"
+#include "citysplat/places/region_flags.hpp"
 #include "citysplat/ray_report.hpp"
 #include "citysplat/truth_metrics.hpp"
 #include "citysplat/verbs.hpp"
@@ -17,6 +18,7 @@
 #include "core/math/math_hd.hpp"
 #include "io/input/input_list.hpp"
 #include "objects/stored/stored_folders.hpp"
+#include "sim/drive/prepared_traffic.hpp"
 #include "sim/recorded/learned_rays.hpp"
 #include "sim/recorded/lesson.hpp"
 #include "sim/recorded/ray_caster.hpp"
@@ -54,9 +56,10 @@ struct CompareFlags {
     InputFlags reading;
     TrajectoryFlags trajectory_reading;
     sim::CastOptions cast;
-    bool no_empty = false;
+    bool no_empty = false, per_tile = false;
     GenerationFlag generation;
     ProductFlag product;
+    RegionFlags region;
     std::string sensor, model, picture, snapshots;
     bool model_beside = false;
     std::optional<double> most_lost_percent;
@@ -225,6 +228,7 @@ void run_rays(Context& context, const CompareFlags& f) {
     if (!f.simulated.empty() || !f.reference.empty() || !f.truth.empty())
         throw UsageError(
             "compare --rays casts real rays at --city; leave out simulated clouds, --reference and --truth");
+    if (f.per_tile) throw UsageError("--per-tile is for clouds; --rays has no tiles");
     if (f.sensor.empty() != f.model.empty()) throw UsageError("--sensor and --model belong together");
     for (const auto& [given, flag] :
          {std::pair{f.model_beside, "--model-beside"}, {f.most_lost_percent.has_value(), "--most-lost"}})
@@ -249,7 +253,9 @@ void run_rays(Context& context, const CompareFlags& f) {
         if (f.model_beside && (f.most_lost_percent || sim::learn::SensorModel::load(f.model).likely_above))
             likely.emplace(sensor, drive.beams());
     }
-    compare::RayComparison comparison, with_model, with_likely;  // all but the first with --model-beside
+    const Region region = f.region.region(city, city.generation().tile_size_m);
+    // All but the first with --model-beside.
+    compare::RayComparison comparison(region), with_model(region), with_likely(region);
     RayCounts counts;
     MovingCounts moving;
     const sim::FramePlay play = play_of(f);
@@ -281,6 +287,8 @@ void run_rays(Context& context, const CompareFlags& f) {
         });
         stage.advance(1);
     }
+    if (f.region.given() && comparison.all().returns == 0)
+        throw UsageError(f.region.text() + ": no real return lies there");
     const auto warnings = ray_warnings(counts.without_sensor, drive.beams().size() == 0 && !f.no_empty);
     for (const std::string& warning : warnings) context.warn(warning);
     nlohmann::json result = ray_report_json(comparison, drive.beams(), classes);
@@ -307,6 +315,48 @@ void run_rays(Context& context, const CompareFlags& f) {
     context.result(result, text);
 }
 
+/// Where distances are asked for, and the side of the tiles that there may be.
+struct ComparedPlace {
+    Region region;
+    std::int64_t tile_size_m = 64;
+};
+
+ComparedPlace place_of(const CompareFlags& f) {
+    const std::string city = !f.city.empty() ? f.city : is_city(f.reference) ? f.reference[0] : "";
+    if (city.empty()) return {f.region.region(sim::NoCity(ClassMap()), {})};
+    const tiling::CityReader reader(city, f.generation.number(city));
+    return {f.region.region(reader, reader.generation().tile_size_m), reader.generation().tile_size_m};
+}
+
+/// Distances from clouds to clouds, and by tile where that is asked for.
+void add_distances(Context& context, const CompareFlags& f, const std::vector<InputSource>& simulated,
+                   DistanceReport& report) {
+    const ComparedPlace place = place_of(f);
+    std::optional<compare::DistanceFile> file;
+    if (!f.distances.empty()) {
+        refuse_inputs(f, simulated);
+        file.emplace(f.distances);
+    }
+    const TileGrid grid(static_cast<double>(place.tile_size_m));
+    std::map<TileKey, compare::DistanceStatistics> tiles;
+    compare::TakeDistances take;
+    if (file || f.per_tile)
+        take = [&](std::span<const compare::PointDistance> points) {
+            if (file) file->write(points);
+            if (f.per_tile)
+                for (const auto& p : points)
+                    tiles[grid.base_tile_of(to_lattice(p.at.x), to_lattice(p.at.y))].add(p.distance_m);
+        };
+    const auto ours = openers_of(simulated), theirs = reference_clouds(f);
+    const auto distances = compare::cloud_to_cloud({ours, theirs, &place.region}, scratch_root(),
+                                                   context.cancel(), context.progress(), take);
+    if (f.region.given() && distances.all.count() == 0)
+        throw UsageError(f.region.text() + ": no simulated point lies there");
+    report.distances("c2c", distances);
+    for (const auto& [key, statistics] : tiles) report.tile(key.text(), statistics);
+    if (file) file->commit();
+}
+
 void run(Context& context, const CompareFlags& f) {
     if (!f.rays.empty()) return run_rays(context, f);
     for (const CLI::Option* option : f.of_rays)
@@ -316,6 +366,9 @@ void run(Context& context, const CompareFlags& f) {
     if (f.reference.empty() && f.truth.empty()) throw UsageError("compare needs --reference or --truth");
     if (!f.distances.empty() && (f.simulated.empty() || f.reference.empty()))
         throw UsageError("--distances are those of simulated clouds from --reference");
+    if ((f.region.given() || f.per_tile) && (!f.truth.empty() || f.simulated.empty()))
+        throw UsageError((f.per_tile ? "--per-tile" : f.region.text()) +
+                         ": of simulated clouds and --reference, or of --rays; not of --truth");
     std::optional<tiling::CityReader> city;
     if (!f.city.empty()) {
         const auto generation = f.generation.number(f.city);
@@ -327,19 +380,7 @@ void run(Context& context, const CompareFlags& f) {
     if (!f.truth.empty()) truth.emplace(synth::Truth::load(f.truth));
     const auto simulated = f.simulated.empty() ? std::vector<InputSource>{} : expand_inputs(f.simulated);
     const Stopwatch watch;
-    std::optional<compare::DistanceFile> file;
-    if (!f.distances.empty()) {
-        refuse_inputs(f, simulated);
-        file.emplace(f.distances);
-    }
-    if (!simulated.empty() && !f.reference.empty()) {
-        const auto ours = openers_of(simulated), theirs = reference_clouds(f);
-        compare::TakeDistances take;
-        if (file) take = [&](std::span<const compare::PointDistance> points) { file->write(points); };
-        report.distances("c2c", compare::cloud_to_cloud({ours, theirs}, scratch_root(), context.cancel(),
-                                                        context.progress(), take));
-        if (file) file->commit();
-    }
+    if (!simulated.empty() && !f.reference.empty()) add_distances(context, f, simulated, report);
     if (truth) {
         if (!simulated.empty()) {
             const auto distances = distance_to_truth(simulated, *truth, context.cancel(), context.progress());
@@ -431,6 +472,8 @@ void add_compare(CLI::App& app, Context& context) {
     verb.add_option("--resident", f.resident, "memory for tiles")->capture_default_str()->type_name("SIZE");
     f.generation.add_to(verb);
     f.product.add_to(verb);
+    f.region.add_to(verb, "points of the simulated clouds, or real returns,");
+    verb.add_flag("--per-tile", f.per_tile, "also the distances of each base tile");
     add_ray_flags(verb, f);
     verb.footer(
         "Example: citysplat compare scans --reference 'drive/*.las' --truth drive --city city\n"

@@ -1,15 +1,19 @@
 #include "citysplat/context.hpp"
 #include "citysplat/generations/generation_flag.hpp"
 #include "citysplat/generations/product_flag.hpp"
+#include "citysplat/places/ept.hpp"
+#include "citysplat/places/geopackage.hpp"
+#include "citysplat/places/region_flags.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
-#include "core/error.hpp"
+#include "core/file.hpp"
 #include "core/output_file.hpp"
 #include "io/las/laslib.hpp"
 #include "io/write/export_mesh.hpp"
 #include "io/write/export_splats.hpp"
 #include "io/write/gltf/export_glb.hpp"
 #include "io/write/point_sink.hpp"
+#include "model/region/region_source.hpp"
 #include "splat/recipe.hpp"
 #include "tiling/care/own_files.hpp"
 #include "tiling/carve/carved_points.hpp"
@@ -30,9 +34,11 @@ namespace {
 
 struct ExportFlags {
     std::string city, format = "ply", out;
-    bool removed = false;
+    bool removed = false, per_tile = false, no_extra_bytes = false;
     GenerationFlag generation;
     ProductFlag product;
+    RegionFlags region;
+    GeoPackageFlags layers;
 };
 
 /// Through a LAS file, which does not stay.
@@ -86,10 +92,11 @@ void run_removed(Context& context, const ExportFlags& f) {
 }
 
 /// The triangles of a mesh.
-void run_mesh(Context& context, const ExportFlags& f, const tiling::CityReader& city) {
+void run_mesh(Context& context, const ExportFlags& f, const TileSource& city) {
     if (f.format != "ply")
         throw UsageError("--format " + f.format +
                          " holds no triangles; a mesh is exported with --format ply");
+    if (f.per_tile) throw UsageError("--per-tile is about splats; a mesh is one file, its tiles welded");
     const Stopwatch watch;
     const io::ExportedMesh made = io::export_mesh_ply(city, f.out, context.cancel(), context.progress());
     context.result({{"triangles", made.triangles},
@@ -100,12 +107,32 @@ void run_mesh(Context& context, const ExportFlags& f, const tiling::CityReader& 
                        format_count(made.vertices) + " vertices, " + format_duration(watch.seconds()) + "\n");
 }
 
+/// One file, or with --per-tile one for each tile in a directory. Returns the number of splats.
+std::uint64_t write_splats(Context& context, const ExportFlags& f, const TileSource& city,
+                           const std::filesystem::path& path) {
+    const auto write = [&](const std::string& format, const std::filesystem::path& file) {
+        if (format == "glb") return io::export_glb(city, file, context.cancel(), context.progress());
+        const io::ExportFormat how =
+            f.no_extra_bytes ? io::ExportFormat::plain_las : io::export_format_from(format);
+        return io::export_splats(city, how, file, context.cancel(), context.progress());
+    };
+    return f.format == "laz" ? write_laz(path, write) : write(f.format, path);
+}
+
+void check_plain_las(Context& context, const ExportFlags& f, const ClassMap& classes) {
+    if (!f.no_extra_bytes) return;
+    if (f.format != "las" && f.format != "laz")
+        throw UsageError("--no-extra-bytes is about LAS files: --format las or laz");
+    if (!classes.classes().empty() && classes.classes().rbegin()->first > 255)
+        context.warn("a LAS point without extra bytes has no room for labels above 255: they become 0");
+}
+
 /// A directory instead of a file.
 void run_tileset(Context& context, const ExportFlags& f) {
     const Stopwatch watch;
-    const tiling::CityReader city(f.city, f.generation.number(f.city));
+    const auto city = f.region.cut(std::make_shared<tiling::CityReader>(f.city, f.generation.number(f.city)));
     const view::WrittenTileset written =
-        view::write_splat_tileset(city, f.out, context.cancel(), context.progress());
+        view::write_splat_tileset(*city, f.out, context.cancel(), context.progress());
     const std::string tileset = (std::filesystem::path(f.out) / "tileset.json").string();
     context.result({{"splats", written.points},
                     {"contents", written.contents},
@@ -118,23 +145,52 @@ void run_tileset(Context& context, const ExportFlags& f) {
 
 void run(Context& context, const ExportFlags& f) {
     tiling::refuse_files_of_city(f.out);
+    if (f.removed && (f.region.given() || f.per_tile || f.no_extra_bytes))
+        throw UsageError("--removed has neither a region nor tiles, and its points have no extra bytes");
+    const bool layers = f.format == "gpkg";
+    for (const CLI::Option* option : f.layers.options)
+        if (option->count() > 0 && !layers)
+            throw UsageError(option->get_name() + " belongs to --format gpkg");
+    if (layers || f.format == "ept") {
+        if (f.removed || f.region.given() || f.per_tile || f.no_extra_bytes)
+            throw UsageError("--format " + f.format +
+                             " is about a whole generation: neither a region, --per-tile, --removed nor "
+                             "--no-extra-bytes");
+        const auto generation = f.generation.number(f.city);
+        return layers ? export_geopackage(context, f.layers, f.city, generation, f.out)
+                      : export_ept(context, f.city, generation, f.out);
+    }
+    if (f.format == "3dtiles" && (f.per_tile || f.no_extra_bytes))
+        throw UsageError("--format 3dtiles is one tileset: neither --per-tile nor --no-extra-bytes");
     if (f.removed) return run_removed(context, f);
     if (f.format == "3dtiles") return run_tileset(context, f);
     const Stopwatch watch;
-    const bool laz = f.format == "laz";
-    if (laz) io::require_laz_writing();
+    if (f.format == "laz") io::require_laz_writing();
     const auto generation = f.generation.number(f.city);
-    const tiling::CityReader city(f.city, generation, f.product.kind(f.city, generation));
-    if (city.kind() == ProductKind::mesh) return run_mesh(context, f, city);
-    const auto write = [&](const std::string& format, const std::filesystem::path& path) {
-        if (format == "glb") return io::export_glb(city, path, context.cancel(), context.progress());
-        return io::export_splats(city, io::export_format_from(format), path, context.cancel(),
-                                 context.progress());
-    };
-    const std::uint64_t splats = laz ? write_laz(f.out, write) : write(f.format, f.out);
+    const auto whole =
+        std::make_shared<tiling::CityReader>(f.city, generation, f.product.kind(f.city, generation));
+    const auto city = f.region.cut(whole);
+    if (city->kind() == ProductKind::mesh) return run_mesh(context, f, *city);
+    check_plain_las(context, f, city->classes());
+    std::vector<std::string> files;
+    std::uint64_t splats = 0;
+    if (!f.per_tile) {
+        splats = write_splats(context, f, *city, f.out);
+        files.push_back(f.out);
+    } else {
+        create_directories_durably(f.out);
+        const std::string extension = f.format == "2dgs" ? ".ply" : "." + f.format;
+        for (std::size_t i = 0; i < city->tiles().size(); ++i) {
+            const std::filesystem::path file =
+                std::filesystem::path(f.out) / (file_name_of(city->tiles()[i].key) + extension);
+            splats += write_splats(context, f, OneTile(*city, i), file);
+            files.push_back(file.string());
+        }
+    }
+    const std::string what = files.size() == 1 ? files[0] : format_count(files.size()) + " files in " + f.out;
     context.result(
-        {{"splats", splats}, {"files", {f.out}}, {"seconds", watch.seconds()}},
-        f.out + ": " + format_count(splats) + " splats, " + format_duration(watch.seconds()) + "\n");
+        {{"splats", splats}, {"files", files}, {"seconds", watch.seconds()}},
+        what + ": " + format_count(splats) + " splats, " + format_duration(watch.seconds()) + "\n");
 }
 
 }  // namespace
@@ -146,13 +202,21 @@ void add_export(CLI::App& app, Context& context) {
         *app.add_subcommand("export", "splats or mesh of a city for other tools, or the points it left out");
     verb.fallthrough();
     verb.add_option("city", f.city, "directory of the city")->required();
-    verb.add_option("--format", f.format,
-                    "ply (discs, or the triangles of a mesh), 2dgs (2-D Gaussian splatting); centres: las, "
-                    "laz, glb, 3dtiles (a directory, "
-                    "with levels of detail)")
-        ->check(CLI::IsMember({"ply", "2dgs", "las", "laz", "glb", "3dtiles"}))
+    verb.add_option(
+            "--format", f.format,
+            "ply (discs, or the triangles of a mesh), 2dgs (2-D Gaussian splatting); centres: las, laz, glb, "
+            "3dtiles (a directory, "
+            "with levels of detail), ept (a directory of octree nodes, of which the next export "
+            "rewrites what changed); gpkg: no splats, but tiles, inputs, trajectories and changes for "
+            "map programs")
+        ->check(CLI::IsMember({"ply", "2dgs", "las", "laz", "glb", "3dtiles", "ept", "gpkg"}))
         ->capture_default_str();
-    verb.add_option("--out", f.out, "file to write; with --format 3dtiles a directory")->required();
+    verb.add_option("--out", f.out, "file to write; 3dtiles, ept and --per-tile: a directory")->required();
+    verb.add_flag("--per-tile", f.per_tile, "a file for each tile, named after it: 0_12_-7.ply");
+    verb.add_flag("--no-extra-bytes", f.no_extra_bytes,
+                  "las, laz: places, intensities and classes alone, for readers that stumble over more");
+    f.region.add_to(verb, "splats");
+    f.layers.add_to(verb);
     verb.add_flag("--removed", f.removed,
                   "the points that were left out because rays saw through them, instead of splats");
     f.generation.add_to(verb);

@@ -5,6 +5,8 @@
 #include "citysplat/input_flags.hpp"
 #include "citysplat/moving/scene.hpp"
 #include "citysplat/number_flags.hpp"
+#include "citysplat/places/ortho.hpp"
+#include "citysplat/places/region_flags.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/bytes.hpp"
 #include "core/error.hpp"
@@ -12,8 +14,10 @@
 #include "core/text.hpp"
 #include "io/input/input_list.hpp"
 #include "io/trajectory/trajectory_file.hpp"
+#include "model/region/region_source.hpp"
 #include "sim/traffic/scan_parts.hpp"
 #include "tiling/store/city_paths.hpp"
+#include "tiling/store/city_reader.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -43,6 +47,10 @@ struct RenderFlags {
     TrajectoryFlags how;
     GenerationFlag generation;
     ProductFlag product;
+    RegionFlags region;
+    OrthoFlags plan;
+    const CLI::Option* samples = nullptr;
+    std::vector<const CLI::Option*> of_camera;  ///< that have no meaning with --ortho
 };
 
 Vec3d vec(const std::vector<double>& v) { return {v[0], v[1], v[2]}; }
@@ -130,7 +138,7 @@ view::Rendering render_scene(Context& context, const RenderFlags& f, view::View 
     const auto tracer = trace::make_group_tracer();
     const sim::Scenario scenario = f.scenario.empty() ? sim::Scenario() : sim::Scenario::load(f.scenario);
     const std::string name = f.inputs.empty() ? "" : f.inputs[0];
-    const auto city = open_scene({name, f.generation, f.product}, scenario);
+    const auto city = open_scene({name, f.generation, f.product, f.region}, scenario);
     const Vec3d eye = view.camera.world_from_camera.translation;
     sim::PreparedTraffic traffic;
     sim::ScanParts parts;
@@ -149,7 +157,34 @@ view::Rendering render_scene(Context& context, const RenderFlags& f, view::View 
     return view::render(*city, *tracer, view, context.cancel(), context.progress());
 }
 
+bool is_city(const RenderFlags& f) {
+    return f.inputs.empty() || (f.inputs.size() == 1 && tiling::CityPaths(f.inputs[0]).is_city());
+}
+
+/// From above instead of through a camera.
+void run_plan(Context& context, const RenderFlags& f) {
+    for (const CLI::Option* option : f.of_camera)
+        if (option->count() > 0)
+            throw UsageError(option->get_name() + " has no meaning with --ortho, which looks straight down");
+    if (f.inputs.empty() || !is_city(f)) throw UsageError("render --ortho needs a city");
+    if (!f.plan.per_tile) check_is_png(f.out);
+    const auto whole = std::make_shared<tiling::CityReader>(f.inputs[0], f.generation.number(f.inputs[0]));
+    if (whole->tiles().empty()) throw UsageError(f.inputs[0] + " has no splats to draw");
+    OrthoWish wish;
+    wish.tile_size_m = whole->generation().tile_size_m;
+    wish.region = f.region.region(*whole, wish.tile_size_m);
+    wish.city = f.region.cut(whole);
+    wish.out = f.out;
+    wish.options.shade = view::shade_from(f.shade);
+    if (f.samples->count() > 0) wish.options.samples = f.options.samples;
+    wish.options.budget_bytes = parse_bytes(f.resident, "--resident");
+    run_ortho(context, f.plan, std::move(wish));
+}
+
 void run(Context& context, RenderFlags f) {
+    if (f.plan.ortho) return run_plan(context, f);
+    for (const CLI::Option* option : f.plan.options)
+        if (option->count() > 0) throw UsageError(option->get_name() + " belongs to --ortho");
     const Stopwatch watch;
     check_is_png(f.out);
     if (f.inputs.empty() && f.scenario.empty())
@@ -160,13 +195,14 @@ void run(Context& context, RenderFlags f) {
     f.options.shade = view::shade_from(f.shade);
     f.options.edges = !f.no_edges;
     f.options.budget_bytes = parse_bytes(f.resident, "--resident");
-    const bool is_city =
-        f.inputs.empty() || (f.inputs.size() == 1 && tiling::CityPaths(f.inputs[0]).is_city());
-    if (!is_city && !f.scenario.empty())
+    const bool of_city = is_city(f);
+    if (!of_city && f.region.given())
+        throw UsageError(f.region.text() + ": parts of a city; " + f.inputs[0] + " is none");
+    if (!of_city && !f.scenario.empty())
         throw UsageError("--scenario is drawn in a city, or without one; " + f.inputs[0] + " is no city");
     const view::View view{camera, f.options};
     const auto made = [&]() -> view::Rendering {
-        if (!is_city)
+        if (!of_city)
             return view::render_points(clouds_of(f.inputs), ClassMap::load(f.classes), view, f.point_px,
                                        context.cancel());
         return render_scene(context, f, view, time_s);
@@ -181,7 +217,7 @@ void run(Context& context, RenderFlags f) {
                     {"file", f.out}},
                    f.out + ": " + f.size + ", " + format_duration(watch.seconds()) + ", " +
                        format_count(made.hits) + " of " + format_count(made.rays) +
-                       (is_city ? " rays hit\n" : " points seen\n"));
+                       (of_city ? " rays hit\n" : " points seen\n"));
 }
 
 }  // namespace
@@ -195,7 +231,7 @@ void add_render(CLI::App& app, Context& context) {
                     "a city, or clouds: files, folders, patterns or @lists; none: the scenario's own things");
     verb.add_option("--scenario", f.scenario,
                     "also draw what stands and moves in this scenario file, where it is at --time");
-    verb.add_option("--out", f.out, "PNG file to write")->required();
+    verb.add_option("--out", f.out, "PNG file to write; with --per-tile a directory")->required();
     verb.add_option("--size", f.size, "picture size")->capture_default_str()->type_name("WxH");
     verb.add_option("--pose", f.pose,
                     "camera: x,y,z[,yaw[,pitch[,roll]]], metres and degrees; yaw 0 looks east")
@@ -230,9 +266,10 @@ void add_render(CLI::App& app, Context& context) {
         ->type_name("DEG");
     verb.add_option("--shade", f.shade, "class, normal, height, intensity, range or splat")
         ->capture_default_str();
-    verb.add_option("--samples", f.options.samples, "rays per pixel and axis; 1: no anti-aliasing")
-        ->check(whole_from(1, 8))
-        ->capture_default_str();
+    f.samples = verb.add_option("--samples", f.options.samples,
+                                "rays per pixel and axis; 1: no anti-aliasing (default with --ortho)")
+                    ->check(whole_from(1, 8))
+                    ->capture_default_str();
     verb.add_flag("--no-edges", f.no_edges, "do not darken depth edges");
     verb.add_option("--far", f.options.far_m, "farthest distance seen")
         ->check(in_range({1, 10000, "m"}))
@@ -246,10 +283,16 @@ void add_render(CLI::App& app, Context& context) {
         ->capture_default_str();
     f.generation.add_to(verb);
     f.product.add_to(verb);
+    f.region.add_to(verb, "what stands");
+    f.plan.add_to(verb);
+    for (const char* name : {"--scenario", "--size", "--pose", "--eye", "--look-at", "--along", "--time",
+                             "--offset", "--fov", "--no-edges", "--far", "--point-size", "--classes"})
+        f.of_camera.push_back(verb.get_option(name));
     verb.footer(
         "Example: citysplat render city --along drive/trajectory.tum --time 0.5 --offset -8,0,3,0,-10 --out "
         "v.png\n"
-        "         citysplat render scans/scans/000100.las --eye 0,-30,20 --look-at 0,0,0 --out scan.png");
+        "         citysplat render scans/scans/000100.las --eye 0,-30,20 --look-at 0,0,0 --out scan.png\n"
+        "         citysplat render city --ortho --resolution 0.02 --shade intensity --per-tile --out maps");
     verb.callback([flags, &context] { run(context, *flags); });
 }
 

@@ -49,6 +49,7 @@ struct SimulateFlags {
     TrajectoryFlags how;
     GenerationFlag generation;
     ProductFlag product;
+    RegionFlags region;
     /// About the one sensor of a run without --scenario, each with the key that says it in a scenario.
     std::vector<std::pair<const CLI::Option*, std::string>> of_one_sensor;
 };
@@ -184,8 +185,7 @@ void run(Context& context, const SimulateFlags& flags) {
                               "there is none");
         if (s.folder.empty()) s.folder = flags.city;
     }
-    const std::unique_ptr<TileSource> city =
-        open_scene({flags.city, flags.generation, flags.product}, scenario);
+    const auto city = open_scene({flags.city, flags.generation, flags.product, flags.region}, scenario);
     auto ways = read_ways(flags, scenario);
     const auto splines = smooth_ways(context, scenario.smooth_s, ways);
     double max_range_m = 0;
@@ -459,6 +459,7 @@ void add_simulate(CLI::App& app, Context& context) {
                   "go on without damaged tiles; mark the rays they concern");
     f.generation.add_to(verb);
     f.product.add_to(verb);
+    f.region.add_to(verb, "what stands");
     verb.footer(
         "Example: citysplat simulate city --sensor hdl-64e --trajectory drive/trajectory.tum --out scans\n"
         "         citysplat simulate city --sensor vlp-16 --offset 0,0,-0.5 --hits 1 --format las \\\n"
