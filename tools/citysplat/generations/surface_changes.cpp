@@ -2,6 +2,7 @@
 
 #include "citysplat/context.hpp"
 #include "core/error.hpp"
+#include "tiling/build/gate.hpp"
 #include "tiling/points/city_points.hpp"
 #include "tiling/store/product_kinds.hpp"
 
