@@ -324,7 +324,8 @@ struct ComparedPlace {
 ComparedPlace place_of(const CompareFlags& f) {
     const std::string city = !f.city.empty() ? f.city : is_city(f.reference) ? f.reference[0] : "";
     if (city.empty()) return {f.region.region(sim::NoCity(ClassMap()), {})};
-    const tiling::CityReader reader(city, f.generation.number(city));
+    const auto generation = f.generation.number(city);
+    const tiling::CityReader reader(city, generation, f.product.kind(city, generation));
     return {f.region.region(reader, reader.generation().tile_size_m), reader.generation().tile_size_m};
 }
 
