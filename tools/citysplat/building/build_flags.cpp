@@ -167,6 +167,7 @@ void BuildFlags::add_to(CLI::App& verb) {
         ->type_name("KINDS");
     verb.add_option("--voxel", voxel_m_,
                     "edge of the voxels of a mesh in metres (default for a new mesh: 0.2)")
+        ->check(in_range({mesh::MeshParams::kLeastVoxel_m, mesh::MeshParams::kMostVoxel_m, "m"}))
         ->type_name("M");
     verb.add_option("--mesh-param", mesh_params_,
                     "another number of the mesh, NAME=VALUE (docs/parameters.md); may be given several times")
