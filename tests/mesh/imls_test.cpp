@@ -16,18 +16,7 @@ namespace {
 constexpr Vec3d kPlace{432100, 5412300, 300};
 
 std::vector<MeshTile> tiles_of(const MemoryCity& city, const ImlsParams& params, double tile_size_m) {
-    const TileGrid grid(tile_size_m);
-    const ImlsField field(params);
-    const std::int64_t halo = reach_steps(params.voxel_steps(), field);
-    const LatticeBox bounds = city.bounds().widened(halo);
-    const TileKey low = grid.base_tile_of(bounds.min_x, bounds.min_y),
-                  high = grid.base_tile_of(bounds.max_x, bounds.max_y);
-    std::vector<MeshTile> tiles;
-    for (std::int32_t x = low.ix; x <= high.ix; ++x)
-        for (std::int32_t y = low.iy; y <= high.iy; ++y)
-            tiles.push_back(
-                make_mesh(city.read(grid.core({0, x, y}), halo), params.voxel_steps(), field, CancelToken{}));
-    return tiles;
+    return test::mesh_tiles(city, ImlsField(params), params.voxel_steps(), tile_size_m);
 }
 
 /// A piece of road and a façade, with noise.

@@ -69,17 +69,21 @@ MemoryCity street_city() {
 }
 
 std::vector<MeshTile> mesh_tiles(const MemoryCity& city, const mesh::MeshParams& params, double tile_size_m) {
+    return mesh_tiles(city, mesh::TsdfField(params), params.voxel_steps(), tile_size_m);
+}
+
+std::vector<MeshTile> mesh_tiles(const MemoryCity& city, const mesh::CornerField& field,
+                                 std::int64_t voxel_steps, double tile_size_m) {
     const TileGrid grid(tile_size_m);
-    const mesh::TsdfField field(params);
-    const std::int64_t halo = mesh::reach_steps(params.voxel_steps(), field);
+    const std::int64_t halo = mesh::reach_steps(voxel_steps, field);
     const LatticeBox bounds = city.bounds().widened(halo);
     const TileKey low = grid.base_tile_of(bounds.min_x, bounds.min_y),
                   high = grid.base_tile_of(bounds.max_x, bounds.max_y);
     std::vector<MeshTile> tiles;
     for (std::int32_t x = low.ix; x <= high.ix; ++x)
         for (std::int32_t y = low.iy; y <= high.iy; ++y)
-            tiles.push_back(mesh::make_mesh(city.read(grid.core({0, x, y}), halo), params.voxel_steps(),
-                                            field, CancelToken{}));
+            tiles.push_back(
+                mesh::make_mesh(city.read(grid.core({0, x, y}), halo), voxel_steps, field, CancelToken{}));
     return tiles;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/math/vec_hd.hpp"
+#include "mesh/corner_field.hpp"
 #include "mesh/mesh_params.hpp"
 #include "model/assembled/welded_mesh.hpp"
 #include "model/mesh_tile.hpp"
@@ -37,6 +38,8 @@ MemoryCity street_city();
 
 /// The mesh of a cloud in tiles of this size, each read with the halo it asks for.
 std::vector<MeshTile> mesh_tiles(const MemoryCity& city, const mesh::MeshParams& params, double tile_size_m);
+std::vector<MeshTile> mesh_tiles(const MemoryCity& city, const mesh::CornerField& field,
+                                 std::int64_t voxel_steps, double tile_size_m);
 Hash128 digest(const std::vector<MeshTile>& tiles);
 WeldedMesh weld(const std::vector<MeshTile>& tiles);
 
