@@ -261,6 +261,9 @@ TEST_CASE("a tagged generation is kept by gc until its tag is taken away") {
     CHECK(kept.verdicts[0].rules == std::vector<std::string>{"tag survey"});
     Retention others = Retention::newest(1);
     others.tags = {"release"};
+    CHECK_THROWS_WITH(collect_garbage(c.city, others, false), Catch::Contains("the tags are survey"));
+    CHECK(c.number("survey") == 1);
+    set_tag(c.city, "release", "2", false);
     CHECK(collect_garbage(c.city, others, true).forgotten == std::vector<std::int64_t>{1});
     remove_tag(c.city, "survey");
     CHECK(collect_garbage(c.city, Retention::newest(1), false).forgotten == std::vector<std::int64_t>{1});

@@ -79,10 +79,16 @@ void collect_damaged(const ObjectStore& store, const std::set<Hash128>& needed, 
     }
 }
 
+std::vector<Verdict> verdicts_on(Catalog& catalog, const Retention& retention) {
+    const auto history = catalog.history();
+    check_tags_exist(history, retention);
+    return decide(history, retention);
+}
+
 GarbageReport predict_garbage(const ObjectStore& store, const Retention& retention) {
     Catalog catalog = Catalog::open_to_read(store.paths().catalog());
     GarbageReport report;
-    report.verdicts = decide(catalog.history(), retention);
+    report.verdicts = verdicts_on(catalog, retention);
     for (const Verdict& verdict : report.verdicts)
         if (!verdict.is_kept())
             (CityLock::is_pinned(store.paths(), verdict.generation) ? report.pinned : report.forgotten)
@@ -107,7 +113,7 @@ GarbageReport collect_garbage(const std::filesystem::path& city, const Retention
     GarbageReport report;
     // Until the objects are gone: no reader can take up what is being forgotten.
     const CityLock held = CityLock::several(paths, File::Mode::read_write);
-    report.verdicts = decide(catalog.history(), retention);
+    report.verdicts = verdicts_on(catalog, retention);
     for (const Verdict& verdict : report.verdicts) {
         const std::int64_t id = verdict.generation;
         if (verdict.is_kept()) continue;

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdio>
 #include <functional>
+#include <set>
 
 namespace citysplat::tiling {
 
@@ -108,6 +109,24 @@ CalendarSpan parse_span(std::string_view text) {
         throw UsageError("\"" + std::string(text) +
                          "\" is no span of time; write years, months, days and hours, as 14d or 1y6m");
     return span;
+}
+
+void check_tags_exist(const std::vector<GenerationRow>& history, const Retention& retention) {
+    const auto is_wanted = [&](const std::string& tag) {
+        return std::find(retention.tags.begin(), retention.tags.end(), tag) != retention.tags.end();
+    };
+    std::set<std::string> wanted, others;
+    for (const GenerationRow& row : history)
+        for (const std::string& tag : tags_of(row)) (is_wanted(tag) ? wanted : others).insert(tag);
+    if (others.empty()) return;
+    for (const std::string& tag : retention.tags) {
+        if (wanted.contains(tag)) continue;
+        others.merge(wanted);
+        std::string known;
+        for (const std::string& other : others) known += (known.empty() ? "" : ", ") + other;
+        throw UsageError("--keep-tag " + tag + ": no generation has this tag; the tags are " + known +
+                         ". Nothing was forgotten");
+    }
 }
 
 std::vector<Verdict> decide(const std::vector<GenerationRow>& history, const Retention& retention) {

@@ -47,6 +47,10 @@ struct Verdict {
     bool is_kept() const { return !rules.empty(); }
 };
 
+/// Throws UsageError when a tag of the rules names no generation and generations with other tags would be
+/// forgotten for it: a word spelled wrongly is no order to delete.
+void check_tags_exist(const std::vector<GenerationRow>& history, const Retention& retention);
+
 /// For every generation of a history (oldest first), in its order. A pure function.
 std::vector<Verdict> decide(const std::vector<GenerationRow>& history, const Retention& retention);
 

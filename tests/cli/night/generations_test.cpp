@@ -125,6 +125,8 @@ TEST_CASE("gc says which rule keeps a generation") {
     CHECK(kept["forgotten"].empty());
     CHECK(kept["generations"][0]["rules"] == json::array({"tag one"}));
     CHECK(kept["generations"][1]["keep"] == true);
+    CHECK(s.code({"gc", s.city, "--keep-daily", "1", "--keep-tag", "other"}) == 2);
+    test::run_json({"tag", s.city, "other", "2"});
     const json less = test::run_json({"gc", s.city, "--keep-daily", "1", "--keep-tag", "other", "--dry-run"});
     CHECK(less["forgotten"] == json::array({1}));
     const auto said = test::citysplat({"gc", s.city, "--keep-last", "1", "--keep-tag", "other", "--dry-run"});
