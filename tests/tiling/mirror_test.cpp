@@ -35,10 +35,10 @@ struct Mirrored {
         mirror(copy);
         digest_2 = build_toy(city, toy_options({b})).digest;
     }
-    MirrorReport mirror(const fs::path& to) const {
+    MirrorReport mirror(const fs::path& to, bool deep = false) const {
         CancelToken cancel;
         Progress progress;
-        return mirror_city(city, to, cancel, progress);
+        return mirror_city(city, to, cancel, progress, deep);
     }
     static Hash128 digest_of(const fs::path& where) {
         const CityReader reader(where);
@@ -156,6 +156,34 @@ TEST_CASE("a damaged object of the city does not reach the copy") {
     CHECK_THROWS_AS(m.mirror(m.copy), CorruptionError);
     CHECK(Mirrored::digest_of(m.copy) == m.digest_1);
     CHECK(Mirrored::damage_of(m.copy).empty());
+}
+
+TEST_CASE("a deep mirror heals what is damaged in the copy") {
+    const Mirrored m;
+    m.mirror(m.copy);
+    Catalog catalog = Catalog::open_to_read(CityPaths(m.copy).catalog());
+    std::uint64_t damaged = 0;
+    for (const auto& [object, needed] : objects_of(catalog, *catalog.latest())) {
+        if (damaged == 3) break;
+        const auto path = CityPaths(m.copy).object(object);
+        fs::permissions(path, fs::perms::owner_write, fs::perm_options::add);
+        if (++damaged == 1) {
+            fs::resize_file(path, needed.bytes.value_or(100) / 2);
+            continue;
+        }
+        std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+        const int byte = file.seekg(60).get();
+        file.seekp(60).put(static_cast<char>(byte ^ 4));
+    }
+    REQUIRE(damaged == 3);
+    CHECK(m.mirror(m.copy).objects_healed == 1);  // the one that is short
+    CHECK(Mirrored::damage_of(m.copy).size() == 2);
+    const MirrorReport healed = m.mirror(m.copy, true);
+    CHECK(healed.objects_healed == 2);
+    CHECK(healed.objects_copied == 2);
+    CHECK(Mirrored::damage_of(m.copy).empty());
+    CHECK(Mirrored::digest_of(m.copy) == m.digest_2);
+    CHECK_FALSE(m.mirror(m.copy, true).changed);
 }
 
 TEST_CASE("a mirror killed at fifty moments always opens and verifies, and the next one completes it") {

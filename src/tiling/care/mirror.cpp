@@ -96,7 +96,7 @@ bool overlap(const fs::path& a, const fs::path& b) {
 bool is_mirror(const CityPaths& paths) { return fs::exists(marker_of(paths)); }
 
 MirrorReport mirror_city(const fs::path& city, const fs::path& copy, const CancelToken& cancel,
-                         Progress& progress) {
+                         Progress& progress, bool deep) {
     const ObjectStore from{CityPaths(city)};
     require_city(from.paths());
     if (overlap(city, copy))
@@ -131,10 +131,11 @@ MirrorReport mirror_city(const fs::path& city, const fs::path& copy, const Cance
         Progress::Stage stage(progress, "mirror", needed.size(), "objects");
         for (const auto& [object, what] : needed) {
             cancel.check();
-            const auto bytes = from.size_of(object);
-            if (!bytes || to.size_of(object) != bytes) {
+            const auto bytes = from.size_of(object), there = to.size_of(object);
+            if (!bytes || there != bytes || (deep && !to.intact(object))) {
                 copy_object(from, to, object, what.what);
                 ++report.objects_copied;
+                if (there) ++report.objects_healed;
                 report.bytes_copied += bytes.value_or(0);
                 if (to.pending() >= batch) to.flush();
             }
