@@ -57,3 +57,32 @@ TEST_CASE("a tileset of a damaged city, or into a file, is refused") {
     CHECK_THAT(damaged.err, Catch::Contains("damaged") || Catch::Contains("checksum"));
     CHECK_FALSE(fs::exists(out + "/tileset.json"));
 }
+
+TEST_CASE("a mesh as GLB and as a tileset has every triangle") {
+    test::SmallCity c;
+    auto build = c.build_command();
+    build.insert(build.end(), {"--product", "mesh", "--voxel", "0.8"});
+    c.city = c.dir / "mesh";
+    build[1] = c.city;
+    test::run_json(build);
+    const auto exported = [&](const std::string& format, const std::string& out) {
+        return test::run_json({"export", c.city, "--format", format, "--out", c.dir / out});
+    };
+    const json ply = exported("ply", "mesh.ply"), glb = exported("glb", "mesh.glb");
+    CHECK(ply["triangles"] > 100);
+    CHECK(glb["triangles"] == ply["triangles"]);
+    CHECK(glb["vertices"] > ply["vertices"]);  // those on borders are in the parts of both tiles
+    const json parts =
+        test::run_json({"export", c.city, "--format", "glb", "--per-tile", "--out", c.dir / "parts"});
+    CHECK(parts["triangles"] == ply["triangles"]);
+    CHECK(parts["files"].size() > 1);
+    const json tiles = exported("3dtiles", "tiles");
+    CHECK(tiles["triangles"] == ply["triangles"]);
+    const auto files = files_of(c.dir / "tiles");
+    CHECK(tiles["contents"] == files.size() - 1);
+    exported("3dtiles", "tiles");
+    CHECK(files_of(c.dir / "tiles") == files);
+    const auto refused = test::citysplat({"export", c.city, "--format", "las", "--out", c.dir / "mesh.las"});
+    CHECK(refused.exit_code == 2);
+    CHECK_THAT(refused.err, Catch::Contains("3dtiles"));
+}

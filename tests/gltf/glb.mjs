@@ -24,19 +24,34 @@ export function column({ json, binary }, number) {
   return Array.from({ length: accessor.count }, (_, i) => Array.from({ length: width }, (_, k) => binary[read](first + i * stride + k * size)));
 }
 
+/** Calls visit(primitive, transform) for everything in the scene. */
+function primitives(glb, visit) {
+  const node = (number, above) => {
+    const { matrix, translation = [0, 0, 0], mesh, children = [] } = glb.json.nodes[number], here = times(above, matrix ?? moved(translation));
+    for (const primitive of mesh === undefined ? [] : glb.json.meshes[mesh].primitives) visit(primitive, here);
+    for (const child of children) node(child, here);
+  };
+  for (const number of glb.json.scenes[glb.json.scene].nodes) node(number, IDENTITY);
+}
+
 /** Every vertex of the scene, y up, with what belongs to it. */
 export function vertices(glb) {
   const found = [];
-  const visit = (number, above) => {
-    const node = glb.json.nodes[number];
-    const here = times(above, node.matrix ?? moved(node.translation ?? [0, 0, 0]));
-    for (const primitive of node.mesh === undefined ? [] : glb.json.meshes[node.mesh].primitives) {
-      const columns = Object.fromEntries(Object.entries(primitive.attributes).map(([name, a]) => [name, column(glb, a)]));
-      columns.POSITION.forEach((p, i) => found.push({ at: apply(here, p), mode: primitive.mode, colour: columns.COLOR_0[i], label: columns._LABEL[i][0] }));
-    }
-    for (const child of node.children ?? []) visit(child, here);
-  };
-  for (const number of glb.json.scenes[glb.json.scene].nodes) visit(number, IDENTITY);
+  primitives(glb, (primitive, here) => {
+    const columns = Object.fromEntries(Object.entries(primitive.attributes).map(([name, a]) => [name, column(glb, a)]));
+    columns.POSITION.forEach((p, i) => found.push({ at: apply(here, p), mode: primitive.mode, colour: columns.COLOR_0[i], label: columns._LABEL[i][0] }));
+  });
+  return found;
+}
+
+/** The corners of every triangle of the scene, y up. */
+export function triangles(glb) {
+  const found = [];
+  primitives(glb, ({ attributes, indices, mode }, here) => {
+    if (mode !== 4) return;
+    const places = column(glb, attributes.POSITION).map((p) => apply(here, p)), numbers = column(glb, indices).map(([v]) => v);
+    for (let i = 0; i < numbers.length; i += 3) found.push([0, 1, 2].map((k) => places[numbers[i + k]]));
+  });
   return found;
 }
 

@@ -1,24 +1,10 @@
 // A public viewer in a real browser: three and 3d-tiles-renderer show the tileset, and pixels are held against it.
-import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import { createRequire } from 'node:module';
-import { extname, join, normalize } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { check, finish, test } from '../browser/check.mjs';
 import { apply, readGlb, vertices, walk, zUp } from './glb.mjs';
+import { isBlank, openViewer, size } from './viewer.mjs';
 
-const { CHROMIUM, DRIVERS, MODULES, SCRATCH } = process.env, { chromium } = createRequire(`${DRIVERS}/`)('playwright-core');
-const size = 256, here = new URL('.', import.meta.url).pathname;
-const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.json': 'application/json', '.glb': 'model/gltf-binary' };
-const server = createServer((request, response) => {
-  const path = normalize(new URL(request.url, 'http://here').pathname);
-  const file = path.startsWith('/modules/') ? join(MODULES, 'node_modules', path.slice(9)) : path.startsWith('/tiles/') ? join(SCRATCH, path) : join(here, path);
-  try {
-    const body = readFileSync(file);
-    response.writeHead(200, { 'Content-Type': TYPES[extname(file)] ?? 'application/octet-stream' }).end(body);
-  } catch { response.writeHead(404).end(); }
-});
-await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-
+const { SCRATCH } = process.env;
 /** Points of the tileset by geometric error, in its coordinates. */
 const tileset = JSON.parse(readFileSync(`${SCRATCH}/tiles/tileset.json`)), levels = new Map();
 walk(tileset.root, (tile, transform) => {
@@ -28,15 +14,7 @@ walk(tileset.root, (tile, transform) => {
 });
 const splats = levels.get(0), [coarsest, coarse] = [...levels].reduce((a, b) => (a[0] > b[0] ? a : b));
 
-const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'] });
-const page = await browser.newPage({ viewport: { width: size, height: size }, deviceScaleFactor: 1 }), complaints = [];
-page.on('pageerror', (e) => complaints.push(String(e)));
-page.on('console', (m) => { if (m.type() === 'error') complaints.push(m.text()); });
-page.setDefaultTimeout(120_000);
-await page.goto(`http://127.0.0.1:${server.address().port}/viewer.html`);
-await page.waitForFunction(() => globalThis.show);
-/** The picture from above, of `across` metres around a place; `error`: pixels that the viewer may be wrong by. */
-const show = (middle, across, error) => page.evaluate((words) => globalThis.show(...words), [middle, across, error]);
+const { close, complaints, show } = await openViewer('tiles');
 
 /** What must be seen from above: the highest point of each pixel, as its shade in sRGB. Pixels near whose edge a point lies are left out. */
 function expectedPicture(points, middle, across) {
@@ -61,7 +39,7 @@ function compare(shown, points, middle, across) {
   const { top, unsure } = expectedPicture(points, middle, across);
   let right = 0, wrong = 0, drawn = 0;
   for (let i = 0; i < size * size; i++) {
-    const [r, g, b] = shown.pixels.slice(4 * i, 4 * i + 3), blank = r === 255 && g === 0 && b === 255;
+    const [r, g, b] = shown.pixels.slice(4 * i, 4 * i + 3), blank = isBlank(shown, i);
     drawn += !blank;
     if (unsure.has(i)) continue;
     const holds = top.has(i) ? !blank && Math.abs(r - top.get(i)) <= 2 && r === g && g === b : blank;
@@ -71,23 +49,20 @@ function compare(shown, points, middle, across) {
 }
 
 await test('near by, a viewer shows every splat where it is, as bright as it is', async () => {
-  const across = 12, middle = splats[Math.floor(splats.length / 2)].at, shown = await show(middle, across, 0.001);
+  const across = 12, middle = splats[Math.floor(splats.length / 2)].at, shown = await show(middle, across, 0.001, 'near');
   const { right, wrong, drawn } = compare(shown, splats, middle, across);
-  if (process.env.PICTURES) writeFileSync(`${process.env.PICTURES}/near.png`, await page.screenshot());
   check(drawn > 1500, `${drawn} pixels are drawn`);
   check(wrong <= 0.002 * (right + wrong), `${wrong} pixels are wrong, ${right} are right`);
 });
 
 await test('from afar it shows the coarsest level alone', async () => {
   const [cx, cy, , hx, , , , hy] = tileset.root.boundingVolume.box, across = 2.2 * Math.max(hx, hy), middle = [cx, cy, 0];
-  const shown = await show(middle, across, 50), { right, wrong, drawn } = compare(shown, coarse, middle, across);
-  if (process.env.PICTURES) writeFileSync(`${process.env.PICTURES}/far.png`, await page.screenshot());
+  const shown = await show(middle, across, 50, 'far'), { right, wrong, drawn } = compare(shown, coarse, middle, across);
   check(shown.points === coarse.length, `${shown.points} points, the level of ${coarsest} m has ${coarse.length}`);
   check(drawn > 300 && coarse.length < 0.2 * splats.length, `${drawn} pixels of ${coarse.length} points`);
   check(wrong <= 0.002 * (right + wrong), `${wrong} pixels are wrong, ${right} are right`);
 });
 
 await test('nothing went wrong in the page', () => check(complaints.length === 0, complaints.join('\n')));
-await browser.close();
-server.close();
+await close();
 finish();

@@ -1,12 +1,8 @@
 #include "view/tiles3d/splat_tileset.hpp"
 
 #include "core/error.hpp"
-#include "core/output_file.hpp"
-#include "io/write/gltf/glb_writer.hpp"
-#include "io/write/gltf/tileset.hpp"
 #include "splat/levels/level_pyramid.hpp"
 
-#include <cmath>
 #include <set>
 #include <utility>
 
@@ -23,32 +19,22 @@ Vec3d metres_of(const LatticePoint& p) { return {to_metres(p.x), to_metres(p.y),
 
 class SplatTileset {
   public:
-    SplatTileset(const TileSource& city, std::filesystem::path directory, const CancelToken& cancel,
+    SplatTileset(const TileSource& city, const std::filesystem::path& directory, const CancelToken& cancel,
                  Progress& progress)
-        : city_(city),
-          directory_(std::move(directory)),
-          cancel_(cancel),
+        : cancel_(cancel),
+          directory_(directory, city.crs()),
           pyramid_(city, {}),
           stage_(progress, "export", pyramid_.progress().total, "columns of 64 m") {}
 
     WrittenTileset write() {
-        // A file in the way, or a directory that may not be written to, is known before the work begins.
-        create_directories_durably(directory_ / "content");
-        OutputFile out(directory_ / "tileset.json");
         io::TilesetTile root{.box = kEmptyBox};
         for (const CubeId& id : pyramid_.roots()) add(id, root);
-        if (root.children.size() == 1) root = io::TilesetTile(std::move(root.children[0]));
-        if (root.box.empty()) root.box = {};
-        if (root.content.empty()) root.origin_m = floor_of(root.box.min);
-        const io::TilesetPlace place{.crs = city_.crs()};
-        out.writer().text(io::tileset_text(root, place));
-        out.commit(true);
+        directory_.finish(std::move(root));
+        written_.contents = directory_.contents();
         return written_;
     }
 
   private:
-    static Vec3d floor_of(Vec3d v) { return {std::floor(v.x), std::floor(v.y), std::floor(v.z)}; }
-
     void add(const CubeId& id, io::TilesetTile& parent) {
         cancel_.check();
         if (!pyramid_.may_exist(id)) return;
@@ -98,19 +84,11 @@ class SplatTileset {
         const CubeId& id = cube.id;
         part.name = std::to_string(id.level) + "_" + std::to_string(id.x) + "_" + std::to_string(id.y) + "_" +
                     std::to_string(id.z);
-        const std::string name = "content/" + part.name + "-" + hasher.finish().hex().substr(0, 16) + ".glb";
-        OutputFile out(directory_ / name);
-        io::GlbWriter writer(out.writer(), {.origin_m = tile.origin_m, .crs = city_.crs()}, 1);
-        writer.add(part);
-        writer.finish();
-        out.commit(true);
-        ++written_.contents;
-        return name;
+        return directory_.write_content(part, hasher.finish());
     }
 
-    const TileSource& city_;
-    std::filesystem::path directory_;
     const CancelToken& cancel_;
+    TilesetDirectory directory_;
     splat::LevelPyramid pyramid_;
     Progress::Stage stage_;
     std::set<std::pair<std::int32_t, std::int32_t>> columns_;

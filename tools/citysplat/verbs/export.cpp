@@ -18,6 +18,7 @@
 #include "tiling/care/own_files.hpp"
 #include "tiling/carve/carved_points.hpp"
 #include "tiling/store/city_reader.hpp"
+#include "view/tiles3d/mesh_tileset.hpp"
 #include "view/tiles3d/splat_tileset.hpp"
 
 #include <CLI/CLI.hpp>
@@ -91,32 +92,22 @@ void run_removed(Context& context, const ExportFlags& f) {
         f.out + ": " + format_count(points) + " points, " + format_duration(watch.seconds()) + "\n");
 }
 
-/// The triangles of a mesh.
-void run_mesh(Context& context, const ExportFlags& f, const TileSource& city) {
-    if (f.format != "ply")
-        throw UsageError("--format " + f.format +
-                         " holds no triangles; a mesh is exported with --format ply");
-    if (f.per_tile) throw UsageError("--per-tile is about splats; a mesh is one file, its tiles welded");
-    const Stopwatch watch;
-    const io::ExportedMesh made = io::export_mesh_ply(city, f.out, context.cancel(), context.progress());
-    context.result({{"triangles", made.triangles},
-                    {"vertices", made.vertices},
-                    {"files", {f.out}},
-                    {"seconds", watch.seconds()}},
-                   f.out + ": " + format_count(made.triangles) + " triangles, " +
-                       format_count(made.vertices) + " vertices, " + format_duration(watch.seconds()) + "\n");
-}
+/// What went into files; of a city of splats their number is that of the vertices.
+using Written = io::GlbCounts;
 
-/// One file, or with --per-tile one for each tile in a directory. Returns the number of splats.
-std::uint64_t write_splats(Context& context, const ExportFlags& f, const TileSource& city,
-                           const std::filesystem::path& path) {
+Written write_file(Context& context, const ExportFlags& f, const TileSource& city,
+                   const std::filesystem::path& path) {
+    if (f.format == "glb") return io::export_glb(city, path, context.cancel(), context.progress());
+    if (city.kind() == ProductKind::mesh) {
+        const io::ExportedMesh made = io::export_mesh_ply(city, path, context.cancel(), context.progress());
+        return {made.vertices, made.triangles};
+    }
     const auto write = [&](const std::string& format, const std::filesystem::path& file) {
-        if (format == "glb") return io::export_glb(city, file, context.cancel(), context.progress());
         const io::ExportFormat how =
             f.no_extra_bytes ? io::ExportFormat::plain_las : io::export_format_from(format);
         return io::export_splats(city, how, file, context.cancel(), context.progress());
     };
-    return f.format == "laz" ? write_laz(path, write) : write(f.format, path);
+    return {f.format == "laz" ? write_laz(path, write) : write(f.format, path), 0};
 }
 
 void check_plain_las(Context& context, const ExportFlags& f, const ClassMap& classes) {
@@ -127,20 +118,27 @@ void check_plain_las(Context& context, const ExportFlags& f, const ClassMap& cla
         context.warn("a LAS point without extra bytes has no room for labels above 255: they become 0");
 }
 
+std::shared_ptr<const TileSource> open_city(const ExportFlags& f) {
+    const auto generation = f.generation.number(f.city);
+    return f.region.cut(
+        std::make_shared<tiling::CityReader>(f.city, generation, f.product.kind(f.city, generation)));
+}
+
 /// A directory instead of a file.
 void run_tileset(Context& context, const ExportFlags& f) {
     const Stopwatch watch;
-    const auto city = f.region.cut(std::make_shared<tiling::CityReader>(f.city, f.generation.number(f.city)));
+    const auto city = open_city(f);
+    const bool is_mesh = city->kind() == ProductKind::mesh;
     const view::WrittenTileset written =
-        view::write_splat_tileset(*city, f.out, context.cancel(), context.progress());
+        is_mesh ? view::write_mesh_tileset(*city, f.out, context.cancel(), context.progress())
+                : view::write_splat_tileset(*city, f.out, context.cancel(), context.progress());
     const std::string tileset = (std::filesystem::path(f.out) / "tileset.json").string();
-    context.result({{"splats", written.points},
-                    {"contents", written.contents},
-                    {"files", {tileset}},
-                    {"seconds", watch.seconds()}},
-                   tileset + ": " + format_count(written.points) + " splats, " +
-                       format_count(written.contents) + " contents, " + format_duration(watch.seconds()) +
-                       "\n");
+    const char* what = is_mesh ? "triangles" : "splats";
+    const std::uint64_t count = is_mesh ? written.triangles : written.points;
+    context.result(
+        {{what, count}, {"contents", written.contents}, {"files", {tileset}}, {"seconds", watch.seconds()}},
+        tileset + ": " + format_count(count) + " " + what + ", " + format_count(written.contents) +
+            " contents, " + format_duration(watch.seconds()) + "\n");
 }
 
 void run(Context& context, const ExportFlags& f) {
@@ -166,16 +164,16 @@ void run(Context& context, const ExportFlags& f) {
     if (f.format == "3dtiles") return run_tileset(context, f);
     const Stopwatch watch;
     if (f.format == "laz") io::require_laz_writing();
-    const auto generation = f.generation.number(f.city);
-    const auto whole =
-        std::make_shared<tiling::CityReader>(f.city, generation, f.product.kind(f.city, generation));
-    const auto city = f.region.cut(whole);
-    if (city->kind() == ProductKind::mesh) return run_mesh(context, f, *city);
+    const auto city = open_city(f);
+    const bool is_mesh = city->kind() == ProductKind::mesh;
+    if (is_mesh && f.format != "ply" && f.format != "glb")
+        throw UsageError("--format " + f.format +
+                         " holds no triangles; a mesh is exported with --format ply, glb or 3dtiles");
     check_plain_las(context, f, city->classes());
     std::vector<std::string> files;
-    std::uint64_t splats = 0;
+    Written written;
     if (!f.per_tile) {
-        splats = write_splats(context, f, *city, f.out);
+        written = write_file(context, f, *city, f.out);
         files.push_back(f.out);
     } else {
         create_directories_durably(f.out);
@@ -183,14 +181,23 @@ void run(Context& context, const ExportFlags& f) {
         for (std::size_t i = 0; i < city->tiles().size(); ++i) {
             const std::filesystem::path file =
                 std::filesystem::path(f.out) / (file_name_of(city->tiles()[i].key) + extension);
-            splats += write_splats(context, f, OneTile(*city, i), file);
+            const Written more = write_file(context, f, OneTile(*city, i), file);
+            written.vertices += more.vertices;
+            written.triangles += more.triangles;
             files.push_back(file.string());
         }
     }
-    const std::string what = files.size() == 1 ? files[0] : format_count(files.size()) + " files in " + f.out;
-    context.result(
-        {{"splats", splats}, {"files", files}, {"seconds", watch.seconds()}},
-        what + ": " + format_count(splats) + " splats, " + format_duration(watch.seconds()) + "\n");
+    const std::string where =
+        files.size() == 1 ? files[0] : format_count(files.size()) + " files in " + f.out;
+    nlohmann::json result{{"files", files}, {"seconds", watch.seconds()}};
+    if (is_mesh)
+        result["triangles"] = written.triangles, result["vertices"] = written.vertices;
+    else
+        result["splats"] = written.vertices;
+    const std::string what = is_mesh ? format_count(written.triangles) + " triangles, " +
+                                           format_count(written.vertices) + " vertices"
+                                     : format_count(written.vertices) + " splats";
+    context.result(result, where + ": " + what + ", " + format_duration(watch.seconds()) + "\n");
 }
 
 }  // namespace
@@ -204,9 +211,9 @@ void add_export(CLI::App& app, Context& context) {
     verb.add_option("city", f.city, "directory of the city")->required();
     verb.add_option(
             "--format", f.format,
-            "ply (discs, or the triangles of a mesh), 2dgs (2-D Gaussian splatting); centres: las, laz, glb, "
-            "3dtiles (a directory, "
-            "with levels of detail), ept (a directory of octree nodes, of which the next export "
+            "ply (discs, or the triangles of a mesh), 2dgs (2-D Gaussian splatting); centres, or triangles: "
+            "glb, 3dtiles (a directory; of splats with levels of detail); centres: las, laz, ept (a "
+            "directory of octree nodes, of which the next export "
             "rewrites what changed); gpkg: no splats, but tiles, inputs, trajectories and changes for "
             "map programs")
         ->check(CLI::IsMember({"ply", "2dgs", "las", "laz", "glb", "3dtiles", "ept", "gpkg"}))

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "core/math/vec_hd.hpp"
+#include "model/mesh_tile.hpp"
+#include "model/splat_tile.hpp"
 
 #include <array>
 #include <cstdint>
@@ -24,6 +25,10 @@ struct GlbPart {
 
     bool empty() const { return positions.empty(); }
     void clear();
+    /// Becomes the centres of a tile's splats, or a tile's triangles, from the tile's own origin; it has no
+    /// name then.
+    void take(const SplatTile& tile);
+    void take(const MeshTile& tile);
 };
 
 /// How a piece of a file is described: where it stands and what the file is about.

@@ -29,11 +29,6 @@ json numbers(Vec3d v) { return json{v.x, v.y, v.z}; }
 
 }  // namespace
 
-void GlbPart::clear() {
-    name.clear();
-    positions.clear(), normals.clear(), intensity.clear(), label.clear(), radius_m.clear(), triangles.clear();
-}
-
 class GlbWriter::State {
   public:
     State(FileWriter& out, GlbLabel label, std::size_t most_parts)

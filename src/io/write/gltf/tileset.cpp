@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 namespace citysplat::io {
 
@@ -31,6 +32,10 @@ json tile_of(const TilesetTile& tile, Vec3d parent_m) {
 }
 
 }  // namespace
+
+Vec3d origin_for(const Box3d& box) {
+    return {std::floor(box.min.x), std::floor(box.min.y), std::floor(box.min.z)};
+}
 
 std::string tileset_text(const TilesetTile& root, const TilesetPlace& place) {
     json asset{{"version", "1.1"}, {"generator", "citysplat"}};

@@ -28,6 +28,9 @@ struct TilesetPlace {
     std::array<double, 16> transform{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
 };
 
+/// The whole metres below a box, for what has no origin of its own.
+Vec3d origin_for(const Box3d& box);
+
 /// `tileset.json` of 3D Tiles 1.1 with an explicit tree of tiles that replace one another. The error of a
 /// root without content is the size of the city.
 std::string tileset_text(const TilesetTile& root, const TilesetPlace& place);
