@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
@@ -41,6 +42,8 @@ int open_flags(File::Mode mode) {
             return O_WRONLY | O_CREAT | O_TRUNC;
         case File::Mode::read_write:
             return O_RDWR | O_CREAT;
+        case File::Mode::update:
+            return O_RDWR;
     }
     return O_RDONLY;
 }
@@ -83,7 +86,8 @@ File::File(const std::filesystem::path& path, Mode mode) : path_(path) {
     do fd_ = ::open(path.c_str(), open_flags(mode) | O_CLOEXEC | O_NONBLOCK, 0666);
     while (fd_ < 0 && errno == EINTR);
     if (fd_ < 0 && (errno == ENXIO || errno == EISDIR)) refuse_kind(path);
-    if (fd_ < 0) throw_errno(mode == Mode::read ? "cannot open" : "cannot create", path);
+    if (fd_ < 0)
+        throw_errno(mode == Mode::read || mode == Mode::update ? "cannot open" : "cannot create", path);
     struct stat status {};
     if (::fstat(fd_, &status) == 0 && !S_ISREG(status.st_mode)) {
         ::close(std::exchange(fd_, -1));
@@ -249,8 +253,12 @@ void sync_directory(const std::filesystem::path& directory) {
 
 void write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> data) {
     static std::atomic<std::uint64_t> counter{0};
+    // The process number alone is not enough: in a container it is the same in each run, and a run that was
+    // killed leaves its file.
+    static const std::string began =
+        std::to_string(std::chrono::system_clock::now().time_since_epoch().count());
     std::filesystem::path temp = path;
-    temp += ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(counter++);
+    temp += ".tmp-" + std::to_string(::getpid()) + "-" + began + "-" + std::to_string(counter++);
     try {
         File file(temp, File::Mode::create_new);
         file.append(data);

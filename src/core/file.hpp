@@ -18,7 +18,8 @@ namespace citysplat {
 /// devices are refused at once. `read_at` may be called from several threads.
 class File {
   public:
-    enum class Mode { read, create_new, truncate, read_write };
+    /// `read_write` makes a file that is not there, `update` does not.
+    enum class Mode { read, create_new, truncate, read_write, update };
 
     File() = default;
     File(const std::filesystem::path& path, Mode mode);

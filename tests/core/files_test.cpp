@@ -30,6 +30,15 @@ TEST_CASE("only regular files are opened, and the others at once by their kind")
     CHECK_THROWS_WITH(read_text_file(dir / "huge"), Catch::Contains("1.00 TiB are more"));
 }
 
+TEST_CASE("a file that is to be updated is not made") {
+    const TempDir dir;
+    CHECK_THROWS_WITH(File(dir / "a", File::Mode::update), Catch::Contains("cannot open"));
+    CHECK_FALSE(std::filesystem::exists(dir / "a"));
+    std::ofstream(dir / "a") << "old";
+    File(dir / "a", File::Mode::update).write_at(0, std::as_bytes(std::span("new", 3)));
+    CHECK(read_text_file(dir / "a") == "new");
+}
+
 TEST_CASE("an output file has its name only when it is whole") {
     const TempDir dir;
     const auto path = dir / "a.txt";

@@ -12,7 +12,9 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <fstream>
 #include <limits>
+#include <unistd.h>
 #include <vector>
 
 using namespace citysplat;
@@ -108,6 +110,15 @@ TEST_CASE("an atomic write replaces the file and leaves no temporary behind") {
     CHECK_THROWS_AS(write_file_atomically(dir / "missing/f", bytes("x")), IoError);
     CHECK_THROWS_WITH(read_file(dir / "nothing"),
                       Catch::Contains("nothing") && Catch::Contains("No such file"));
+}
+
+TEST_CASE("an atomic write does not stumble over what a killed process of the same number has left") {
+    test::TempDir dir;
+    for (int i = 0; i < 1000; ++i)
+        std::ofstream(dir / ("f.tmp-" + std::to_string(::getpid()) + "-" + std::to_string(i))) << "half";
+    const std::string_view text = "whole";
+    CHECK_NOTHROW(write_file_atomically(dir / "f", std::as_bytes(std::span(text.data(), text.size()))));
+    CHECK(read_text_file(dir / "f") == "whole");
 }
 
 TEST_CASE("class maps load by name, round-trip through TOML and name their errors") {

@@ -278,7 +278,7 @@ void CityScenarios::add_care() {
              [this](const fs::path& root) {
                  copy_of("ab")(root);
                  fs::copy(dir_ / "a", root / "copy", fs::copy_options::recursive);
-                 std::ofstream(root / "copy/mirror") << "as an earlier mirror leaves it";
+                 std::ofstream(root / "copy/mirror") << "A copy that citysplat mirror keeps up to date.\n";
              },
          .promise = {
              .before = Published{1, digest_a_}, .after = ab, .next = [ab](const fs::path& root, bool) {

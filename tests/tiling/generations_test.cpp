@@ -262,6 +262,9 @@ TEST_CASE("a tagged generation is kept by gc until its tag is taken away") {
     Retention others = Retention::newest(1);
     others.tags = {"release"};
     CHECK_THROWS_WITH(collect_garbage(c.city, others, false), Catch::Contains("the tags are survey"));
+    Retention both = Retention::newest(2);
+    both.tags = {"release"};  // no generation with another tag would go
+    CHECK(collect_garbage(c.city, both, true).forgotten.empty());
     CHECK(c.number("survey") == 1);
     set_tag(c.city, "release", "2", false);
     CHECK(collect_garbage(c.city, others, true).forgotten == std::vector<std::int64_t>{1});

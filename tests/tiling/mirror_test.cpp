@@ -99,6 +99,34 @@ TEST_CASE("a reader of the copy keeps its generation while the copy goes on") {
     CHECK(CityReader(m.copy).generation().digest == m.digest_2);
 }
 
+TEST_CASE("gc in the copy waits for a reader whose generation the mirror has taken out of the catalog") {
+    const Mirrored m;
+    collect_garbage(m.city, Retention::newest(1), false);
+    {
+        const CityReader reader(m.copy);
+        m.mirror(m.copy);
+        CHECK_THROWS_AS(collect_garbage(m.copy, Retention::newest(1), false), BusyError);
+        Hash128 digest;
+        for (std::size_t i = 0; i < reader.tiles().size(); ++i) digest += reader.load(i).digest();
+        CHECK(digest == m.digest_1);
+        // Those that the catalog has are in nobody's way.
+        CHECK_NOTHROW(collect_garbage(m.city, Retention::newest(1), false));
+    }
+    CHECK(collect_garbage(m.copy, Retention::newest(1), false).objects > 0);
+    CHECK(Mirrored::digest_of(m.copy) == m.digest_2);
+}
+
+TEST_CASE("a deep mirror gives the copy a whole catalog again") {
+    const Mirrored m;
+    m.mirror(m.copy);
+    Database(CityPaths(m.copy).catalog(), Database::Access::read_write)
+        .execute("UPDATE product SET points=points+1");
+    CHECK_FALSE(m.mirror(m.copy).changed);
+    CHECK_FALSE(Mirrored::damage_of(m.copy).empty());
+    CHECK(m.mirror(m.copy, true).changed);
+    CHECK(Mirrored::damage_of(m.copy).empty());
+}
+
 TEST_CASE("nothing but a copy of this city is written over") {
     const Mirrored m;
     CHECK_THROWS_AS(m.mirror(m.city), UsageError);
@@ -114,6 +142,13 @@ TEST_CASE("nothing but a copy of this city is written over") {
     CHECK_THROWS_WITH(m.mirror(thesis), Catch::Contains("not empty"));
     CHECK(read_text_file(thesis / "chapter") == "precious");
     CHECK_FALSE(fs::exists(thesis / "mirror"));
+    // Nor a directory of somebody who calls something of theirs as we call our mark.
+    std::ofstream(thesis / "mirror") << "precious";
+    CHECK_THROWS_WITH(m.mirror(thesis), Catch::Contains("not empty"));
+    fs::remove(thesis / "mirror");
+    fs::create_directory(thesis / "mirror");
+    CHECK_THROWS_WITH(m.mirror(thesis), Catch::Contains("not empty"));
+    CHECK_FALSE(fs::exists(thesis / "objects"));
     const fs::path other = m.dir / "other";
     build_toy(other, toy_options({m.b}));
     CHECK_THROWS_WITH(m.mirror(other), Catch::Contains("a city of its own"));

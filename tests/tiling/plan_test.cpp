@@ -148,6 +148,21 @@ TEST_CASE("work that stops in the middle is continued, not repeated") {
     CHECK(publish_plan(p.city).digest == p.clean_digest());
 }
 
+TEST_CASE("a build whose time is up publishes no city with holes") {
+    Plans p;
+    build_toy(p.city, toy_options({p.file_a}));
+    BuildOptions options = toy_options({p.file_b});
+    options.until = std::chrono::steady_clock::now();
+    const BuildReport stopped = build_toy(p.city, options);
+    CHECK_FALSE(stopped.tiles_not_begun.empty());
+    CHECK_FALSE(stopped.published);
+    CHECK(CityReader(p.city).generation().id == 1);
+    const fs::path in_time = p.dir / "in time";
+    build_toy(in_time, toy_options({p.file_a}));
+    CHECK(build_toy(p.city, toy_options({p.file_b})).digest ==
+          build_toy(in_time, toy_options({p.file_b})).digest);
+}
+
 TEST_CASE("what workers of an older plan have made is used by the next one") {
     Plans p;
     build_toy(p.city, toy_options({p.file_a}));
@@ -207,7 +222,10 @@ TEST_CASE("gc leaves what an open plan needs, and foreign files in plans stay") 
     build_toy(p.city, toy_options({p.file_a}));
     const auto note = CityPaths(p.city).plans() / "note";
     write_file_atomically(note, {});
+    const auto remainder = CityPaths(p.city).plans() / "current.tmp-1-2-3";
+    write_file_atomically(remainder, {});
     plan_toy(p.city, toy_options({p.file_b}));
+    CHECK_FALSE(fs::exists(remainder));
     WorkOptions half;
     collect_garbage(p.city, Retention::newest(1), false);
     work_toy(p.city);
@@ -246,6 +264,47 @@ TEST_CASE("a tile that was lost before publish is made again") {
     CHECK(work_toy(p.city).made.tiles_built > 0);
     CHECK(publish_plan(p.city).digest == p.clean_digest());
     p.check_whole();
+}
+
+TEST_CASE("a receipt that nobody can read does not keep a lost tile from being made again") {
+    Plans p;
+    const PlanReport plan = plan_toy(p.city, toy_options({p.file_a, p.file_b}));
+    work_toy(p.city);
+    const ObjectStore store{CityPaths(p.city)};
+    const auto objects = PlanFolder(store, plan.open->name).receipt_objects();
+    REQUIRE(!objects.empty());
+    const auto made = read_receipt(store, objects[0]).made;
+    REQUIRE(!made.empty());
+    store.remove(made[0].object.value());
+    const std::string nothing = Hash128{1, 2}.hex();
+    const std::string text = plan.open->name.hex() + "\n" + nothing + "\n";
+    write_file_atomically(CityPaths(p.city).plans() / plan.open->name.hex() / "done" / ("receipt-" + nothing),
+                          std::as_bytes(std::span(text.data(), text.size())));
+    CHECK_THROWS_AS(publish_plan(p.city), BusyError);
+    CHECK(work_toy(p.city).made.tiles_built > 0);
+    CHECK(publish_plan(p.city).digest == p.clean_digest());
+    p.check_whole();
+}
+
+TEST_CASE("the state of a plan is told to who cannot write in the city") {
+    Plans p;
+    const PlanReport plan = plan_toy(p.city, toy_options({p.file_a, p.file_b}));
+    REQUIRE(plan.open);
+    const ObjectStore store{CityPaths(p.city)};
+    PlanFolder folder(store, plan.open->name);
+    const auto claim = folder.claim(0, 0);
+    fs::remove_all(store.paths().temporary());
+    const PlanStatus status = status_of(store, *plan.open);
+    REQUIRE(status.claims.size() == 1);
+    CHECK(status.claims[0].age_s < 60);
+}
+
+TEST_CASE("costs that cannot be remembered are no failure") {
+    Plans p;
+    plan_toy(p.city, toy_options({p.file_a, p.file_b}));
+    const CityPaths paths(p.city);
+    fs::create_directories(paths.plans() / "costs" / "in the way");
+    CHECK_NOTHROW(keep_costs(paths, {1, 1'000'000, 1'000'000}));
 }
 
 TEST_CASE("tiles that cannot be made are named, not tried for ever, and can keep their old state") {

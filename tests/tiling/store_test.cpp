@@ -3,15 +3,19 @@
 #include "tiling/build/publisher.hpp"
 #include "tiling/care/city_care.hpp"
 #include "tiling/care/pack.hpp"
+#include "tiling/store/city_lock.hpp"
 #include "tiling/store/city_reader.hpp"
+#include "tiling/store/generation_record.hpp"
 #include "tiling/store/splat_payload.hpp"
 #include "tiling/toy_city.hpp"
 
 #include <catch2/catch.hpp>
 
+#include <csignal>
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <sys/resource.h>
 
 using namespace citysplat;
 using namespace citysplat::test;
@@ -131,6 +135,35 @@ TEST_CASE("a payload whose frame is not on Earth is refused, even when its check
         CHECK_THROWS_AS(read_payload(p.store, p.name, "tile"), CorruptionError);
         CHECK_THROWS_WITH(read_payload(p.store, p.name, "tile"), Catch::Contains(std::to_string(metres)));
     }
+}
+
+TEST_CASE("objects that get no name leave no file behind") {
+    OnePayload one;
+    const auto files = [&] {
+        const auto directory = one.store.paths().temporary();
+        return std::distance(std::filesystem::directory_iterator(directory), {});
+    };
+    {
+        ObjectStore other{one.store.paths()};
+        write_payload(other, product_of(some_splats(2, 10)), one.info, one.bytes);
+        CHECK(files() == 1);
+    }
+    CHECK(files() == 0);
+    for (const std::uint64_t seed : {3u, 4u, 5u}) {
+        const Hash128 name = write_payload(one.store, product_of(some_splats(seed, 10)), one.info, one.bytes);
+        std::filesystem::remove_all(one.store.paths().object_directory(name));
+    }
+    CHECK_THROWS_AS(one.store.flush(), IoError);
+    CHECK(files() == 0);
+}
+
+TEST_CASE("an object that the disk cannot read is damaged, and no reason to stop") {
+    const OnePayload one;
+    CHECK(one.store.intact(one.name));
+    std::filesystem::remove(one.path());
+    std::filesystem::create_symlink("/proc/self/mem", one.path());  // its first byte is an I/O error
+    CHECK_FALSE(one.store.intact(one.name));
+    CHECK_FALSE(one.store.kind_of(one.name));
 }
 
 TEST_CASE("swapped payloads are detected") {
@@ -425,6 +458,60 @@ TEST_CASE("the catalog can be rebuilt from the objects") {
     CHECK(again.inputs_read == 0);
 }
 
+TEST_CASE("a row that was read before an input was touched is no damage") {
+    SmallCity c;
+    const ObjectStore store{c.paths()};
+    Catalog catalog = Catalog::open_to_read(c.paths().catalog());
+    const GenerationRow before = catalog.latest().value();
+    std::filesystem::last_write_time(c.file,
+                                     std::filesystem::last_write_time(c.file) + std::chrono::seconds(5));
+    CHECK_FALSE(build_toy(c.city, toy_options()).published);
+    CHECK(catalog.latest()->record != before.record);
+    CHECK_NOTHROW(check_rows(catalog, store, before));
+}
+
+TEST_CASE("repair leaves out objects that make no sense, although they match their names") {
+    SmallCity c;
+    ObjectStore store{c.paths()};
+    for (const ObjectKind kind : {ObjectKind::archive, ObjectKind::generation}) {
+        auto writer = store.create();
+        const Magic magic = magic_of(kind);
+        writer.append(std::as_bytes(std::span(magic)));
+        const std::uint32_t version = 1;
+        writer.append(std::as_bytes(std::span(&version, 1)));
+        static_cast<void>(writer.finish());
+    }
+    store.flush();
+    const RepairReport report = repair_city(c.city, CancelToken());
+    CHECK(report.notes.size() == 2);
+    CHECK(report.generations == 1);
+    CHECK(digest_of_tiles(CityReader(c.city)) == c.report.digest);
+}
+
+TEST_CASE("a record with numbers that the catalog would not give back was never published") {
+    GenerationRecord record;
+    record.generation.id = record.generation.created_s = 1;
+    record.generation.tile_size_m = 64;
+    record.tiles.resize(1);
+    record.generation.tiles = 1;
+    CHECK_FALSE(why_not_published(record));
+    SECTION("level") { record.tiles[0].tile.level = 1000; }
+    SECTION("halo") { record.tiles[0].halo_steps = -1; }
+    SECTION("box") { record.tiles[0].box[2] = std::numeric_limits<double>::quiet_NaN(); }
+    SECTION("size of tiles") { record.generation.tile_size_m = 0; }
+    SECTION("number") { record.generation.id = kMostGenerations + 1; }
+    SECTION("means") { record.generation.measured.mean_density = std::numeric_limits<double>::infinity(); }
+    CHECK(why_not_published(record));
+}
+
+TEST_CASE("a catalog whose sectors are not on Earth is refused") {
+    SmallCity c;
+    CHECK(!Catalog::open_to_read(c.paths().catalog()).segments(1).empty());
+    Database(c.paths().catalog(), Database::Access::read_write)
+        .execute("UPDATE segment SET reach_max_x=2147483647");
+    CHECK_THROWS_AS(Catalog::open_to_read(c.paths().catalog()).segments(1), CorruptionError);
+}
+
 TEST_CASE("a catalog that is foreign, newer or damaged is refused") {
     SmallCity c;
     const auto path = c.paths().catalog();
@@ -472,6 +559,41 @@ TEST_CASE("a city survives the way through one file") {
             unpack_city(c.dir / "bad.pack", c.dir / ("bad" + std::to_string(i)), cancel, progress), Error);
         CHECK_FALSE(std::filesystem::exists(c.dir / ("bad" + std::to_string(i))));
     }
+}
+
+TEST_CASE("a file that is called as the mark of unpack is not taken for it") {
+    SmallCity c;
+    CancelToken cancel;
+    Progress progress;
+    pack_city(c.city, c.dir / "city.pack", cancel, progress);
+    const CityPaths theirs(c.dir / "downloads");
+    std::filesystem::create_directory(theirs.root());
+    std::ofstream(theirs.unpacking()) << "precious";
+    CHECK_THROWS_AS(unpack_city(c.dir / "city.pack", theirs.root(), cancel, progress), UsageError);
+    CHECK(read_text_file(theirs.unpacking()) == "precious");
+    CHECK_FALSE(std::filesystem::exists(theirs.objects()));
+    // Nor does a build take it away.
+    std::ofstream(c.paths().unpacking()) << "precious";
+    build_toy(c.city, toy_options());
+    CHECK(read_text_file(c.paths().unpacking()) == "precious");
+}
+
+TEST_CASE("a disk that takes no byte does not keep a builder from the lock") {
+    SmallCity c;
+    rlimit before{};
+    REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit none{0, before.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_FSIZE, &none) == 0);
+    bool locked = false;
+    try {
+        const CityLock lock = CityLock::builder(c.paths(), "gc");
+        locked = true;
+    } catch (const Error&) {
+    }
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, handler);
+    CHECK(locked);
 }
 
 TEST_CASE("rollback brings an earlier generation back, gc forgets and readers pin") {

@@ -77,6 +77,8 @@ void catch_interrupts(cli::Context& context) {
     handle(SIGALRM, on_deadline);
     handle(SIGINT, on_signal);
     handle(SIGTERM, on_signal);
+    // Who started us may ignore the ends of children: then nobody could wait for the steps of a night.
+    std::signal(SIGCHLD, SIG_DFL);
     // A closed pipe and a file beyond the limit of the shell are failed writes, which we report.
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);

@@ -79,7 +79,8 @@ class Builder {
         });
         tiles.insert(tiles.end(), plan_.reused.begin(), plan_.reused.end());
         report_.tiles_s = seconds_since(begin);
-        if (report_.failures.empty()) publish(tiles);
+        // A generation without the tiles that were not made would have holes.
+        if (report_.failures.empty() && report_.tiles_not_begun.empty()) publish(tiles);
         return std::move(report_);
     }
 
@@ -135,11 +136,14 @@ class Builder {
             const auto empty = paths.new_temporary();
             Catalog::create(empty);
             install_catalog(empty, paths);
+        } else {
+            is_new_ = false;  // somebody made it between our look and our lock: a dry run must not undo it
         }
         catalog_.emplace(Catalog::open_to_write(store_.paths().catalog()));
         latest_ = catalog_->latest();
         if (latest_) check_rows(*catalog_, store_, *latest_);
-        std::filesystem::remove(store_.paths().unpacking());  // the catalog is there: the unpack was complete
+        // The catalog is there: the unpack was complete.
+        if (store_.paths().is_unpacking()) std::filesystem::remove(store_.paths().unpacking());
     }
 
     /// From the inputs to the plan.

@@ -161,6 +161,10 @@ OpenPlan open_plan(ObjectStore& store, PlanRecord plan) {
     const auto before = name_of_open_plan(paths);
     const fs::path folder = folder_of(paths, name);
     for (const char* part : {"done", "claims", "failed"}) create_directories_durably(folder / part);
+    // What killed processes left of these two; only who has the lock writes them.
+    for (const std::string& file : files_in(paths.plans()))
+        if (file.starts_with("current.tmp-") || file.starts_with("costs.tmp-"))
+            fs::remove(paths.plans() / file);
     write_text(current_path(paths), name.hex() + "\n");
     if (before && *before != name) remove_folder(folder_of(paths, *before));
     return {name, std::move(plan)};
@@ -191,7 +195,11 @@ void keep_costs(const CityPaths& paths, const TileCosts& costs) {
     if (costs.points < kEnoughPoints || !(costs.core_seconds > 0)) return;
     std::ostringstream out;
     out << costs.core_seconds << ' ' << costs.points << ' ' << costs.bytes << '\n';
-    write_text(costs_path(paths), out.str());
+    try {
+        write_text(costs_path(paths), out.str());
+    } catch (const Error&) {
+        // A hint: a full disk must not make a failure of a generation that was published.
+    }
 }
 
 PlanFolder::PlanFolder(const ObjectStore& store, const Hash128& plan)
@@ -259,10 +267,16 @@ void PlanFolder::void_receipts(const std::set<TileKey>& tiles) {
     for (const std::string& file : files_in(done_)) {
         const auto names = read_names(done_ / file);
         if (!is_whole(file, kReceipt) || !names || names->size() != 2) continue;
-        const ReceiptRecord receipt = read_receipt(store_, (*names)[1]);
-        const bool concerned = std::any_of(receipt.done.begin(), receipt.done.end(),
-                                           [&](const TileKey& tile) { return tiles.contains(tile); });
-        if (concerned) fs::rename(done_ / file, done_ / (std::string(kVoid) + file));
+        const auto concerned = [&] {
+            try {
+                const ReceiptRecord receipt = read_receipt(store_, (*names)[1]);
+                return std::any_of(receipt.done.begin(), receipt.done.end(),
+                                   [&](const TileKey& tile) { return tiles.contains(tile); });
+            } catch (const CorruptionError&) {
+                return false;  // nobody takes anything from a damaged receipt
+            }
+        };
+        if (concerned()) fs::rename(done_ / file, done_ / (std::string(kVoid) + file));
     }
     sync_directory(done_);
 }
@@ -330,10 +344,16 @@ std::vector<PlanFolder::ClaimState> PlanFolder::claims() const {
     // Ages are measured by the clock of the file system, with a file that is touched now: the clocks of hosts
     // differ.
     const fs::path clock = store_.paths().new_temporary();
-    { const File touched(clock, File::Mode::create_new); }
-    const auto now = fs::last_write_time(clock);
-    fs::remove(clock);
     std::error_code error;
+    auto now = fs::file_time_type::clock::now();
+    try {
+        { const File touched(clock, File::Mode::create_new); }
+        const auto touched_at = fs::last_write_time(clock, error);
+        if (!error) now = touched_at;  // else a builder has cleaned up
+        fs::remove(clock, error);
+    } catch (const Error&) {
+        // Who may only read, or finds the disk full, takes its own clock.
+    }
     std::vector<ClaimState> states;
     for (const std::string& name : files_in(claims_)) {
         const auto parsed = claim_from(name);

@@ -74,8 +74,9 @@ std::vector<ProductRow> TileRun::run(std::span<const PlannedTile> planned, const
                     const std::lock_guard guard(mutex_);
                     take_in(tile, std::move(made));
                 } catch (const Error& error) {
-                    const bool fatal =
-                        error.kind() == ErrorKind::interrupted || error.kind() == ErrorKind::io;
+                    // Busy is the catalog, or a plan that was closed: no fault of the tile.
+                    const bool fatal = error.kind() == ErrorKind::interrupted ||
+                                       error.kind() == ErrorKind::io || error.kind() == ErrorKind::busy;
                     if (!options_.keep_going || fatal) throw;
                     const std::lock_guard guard(mutex_);
                     report_.failures.push_back({tile.key, error.what()});

@@ -8,8 +8,10 @@
 #include "tiling/store/object_store.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <ctime>
 #include <set>
+#include <thread>
 
 namespace citysplat::tiling {
 
@@ -85,6 +87,28 @@ std::vector<Verdict> verdicts_on(Catalog& catalog, const Retention& retention) {
     return decide(history, retention);
 }
 
+/// Whether somebody reads a generation that the catalog does not have.
+bool has_unknown_readers(const CityPaths& paths, const std::vector<Verdict>& verdicts) {
+    std::int64_t next = 1;
+    for (const Verdict& verdict : verdicts) {
+        if (CityLock::is_any_pinned(paths, next, verdict.generation - 1)) return true;
+        next = verdict.generation + 1;
+    }
+    return CityLock::is_any_pinned(paths, next, kMostGenerations);
+}
+
+/// Throws BusyError when a reader holds a generation that mirror or repair has taken out of the catalog:
+/// nobody knows which objects it needs. A reader that was only late to pin what gc forgot lets go at once.
+void refuse_unknown_readers(const CityPaths& paths, const std::vector<Verdict>& verdicts) {
+    for (int attempt = 0; has_unknown_readers(paths, verdicts); ++attempt) {
+        if (attempt == 20)
+            throw BusyError(paths.root().string() +
+                            ": somebody still reads a generation that the catalog does not have any more; "
+                            "nothing was removed, try again when they have ended");
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+}
+
 GarbageReport predict_garbage(const ObjectStore& store, const Retention& retention) {
     Catalog catalog = Catalog::open_to_read(store.paths().catalog());
     GarbageReport report;
@@ -114,6 +138,7 @@ GarbageReport collect_garbage(const std::filesystem::path& city, const Retention
     // Until the objects are gone: no reader can take up what is being forgotten.
     const CityLock held = CityLock::several(paths, File::Mode::read_write);
     report.verdicts = verdicts_on(catalog, retention);
+    refuse_unknown_readers(paths, report.verdicts);
     for (const Verdict& verdict : report.verdicts) {
         const std::int64_t id = verdict.generation;
         if (verdict.is_kept()) continue;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <vector>
 
 namespace citysplat::tiling {
@@ -26,10 +27,12 @@ constexpr std::size_t kMostBatch = 64;
 /// Says that a directory is a copy, and may be given another catalog.
 fs::path marker_of(const CityPaths& paths) { return paths.root() / "mirror"; }
 
+constexpr std::string_view kMark = "A copy that citysplat mirror ";
+
 /// Takes a new or empty directory, or a copy, and marks it, durably.
 void take_directory(const CityPaths& copy) {
     const fs::path marker = marker_of(copy);
-    if (fs::exists(marker)) return;
+    if (is_mirror(copy)) return;
     const CityState state = state_of(copy);
     if (state != CityState::nothing && state != CityState::layout)
         throw ConfigError(
@@ -38,8 +41,8 @@ void take_directory(const CityPaths& copy) {
             "; mirror into a new directory");
     create_directories_durably(copy.root());
     File file(marker, File::Mode::create_new);
-    constexpr std::string_view kText = "A copy that citysplat mirror keeps up to date. Build elsewhere.\n";
-    file.append(std::as_bytes(std::span(kText.data(), kText.size())));
+    const std::string text = std::string(kMark) + "keeps up to date. Build elsewhere.\n";
+    file.append(std::as_bytes(std::span(text.data(), text.size())));
     file.sync();
     file.close();
     sync_directory(copy.root());
@@ -76,11 +79,29 @@ void copy_object(const ObjectStore& from, ObjectStore& to, const Hash128& object
                               "); citysplat verify --deep lists all damage. The copy is as it was");
 }
 
-bool same_generations(const std::vector<GenerationRow>& city, const CityPaths& copy) {
-    if (!copy.is_city()) return false;
-    const auto there = Catalog::open_to_read(copy.catalog()).history();
-    return std::equal(city.begin(), city.end(), there.begin(), there.end(),
-                      [](const GenerationRow& a, const GenerationRow& b) { return a.record == b.record; });
+/// `deep` holds the rows of the copy's catalog against the records, too.
+bool same_generations(const std::vector<GenerationRow>& city, const ObjectStore& copy, bool deep) {
+    if (!copy.paths().is_city()) return false;
+    Catalog catalog = Catalog::open_to_read(copy.paths().catalog());
+    const auto there = catalog.history();
+    if (!std::equal(city.begin(), city.end(), there.begin(), there.end(),
+                    [](const GenerationRow& a, const GenerationRow& b) { return a.record == b.record; }))
+        return false;
+    try {
+        for (const GenerationRow& row : there)
+            if (deep) check_rows(catalog, copy, row);
+    } catch (const CorruptionError&) {
+        return false;
+    }
+    return true;
+}
+
+/// Makes the names of objects durable that were there: a mirror that was killed may have given them and not
+/// got further.
+void sync_names(const ObjectStore& copy, const std::map<Hash128, NeededObject>& objects) {
+    std::set<fs::path> directories;
+    for (const auto& [object, what] : objects) directories.insert(copy.paths().object_directory(object));
+    for (const fs::path& directory : directories) sync_directory(directory);
 }
 
 /// Whether one of them is below the other, or they are the same.
@@ -93,7 +114,14 @@ bool overlap(const fs::path& a, const fs::path& b) {
 
 }  // namespace
 
-bool is_mirror(const CityPaths& paths) { return fs::exists(marker_of(paths)); }
+bool is_mirror(const CityPaths& paths) {
+    const fs::path marker = marker_of(paths);
+    if (!fs::is_regular_file(marker)) return false;
+    std::string text(kMark.size(), '\0');
+    const File file(marker, File::Mode::read);
+    text.resize(file.read_some_at(0, std::as_writable_bytes(std::span(text.data(), text.size()))));
+    return text == kMark || text.empty();  // empty: the disk was full when it was made
+}
 
 MirrorReport mirror_city(const fs::path& city, const fs::path& copy, const CancelToken& cancel,
                          Progress& progress, bool deep) {
@@ -103,7 +131,7 @@ MirrorReport mirror_city(const fs::path& city, const fs::path& copy, const Cance
         throw UsageError(copy.string() +
                          " is the city itself, in it or around it; mirror into another directory");
     Catalog catalog = Catalog::open_to_read(from.paths().catalog());
-    const PinnedCity pinned = pin_all(catalog, from.paths());
+    PinnedCity pinned = pin_all(catalog, from.paths());
     if (pinned.generations.empty()) throw ConfigError(city.string() + ": nothing has been built yet");
     for (const GenerationRow& row : pinned.generations) check_rows(catalog, from, row);
 
@@ -118,6 +146,7 @@ MirrorReport mirror_city(const fs::path& city, const fs::path& copy, const Cance
     {
         // One moment of the city, briefly: a builder cannot commit meanwhile.
         const Transaction reading = catalog.reading();
+        for (GenerationRow& row : pinned.generations) row = catalog.generation(row.id).value_or(row);
         copy_generations(catalog, pinned.generations, next);
     }
     Catalog whole = Catalog::open_to_read(next);
@@ -143,7 +172,7 @@ MirrorReport mirror_city(const fs::path& city, const fs::path& copy, const Cance
         }
         to.flush();
     }
-    if (report.objects_copied == 0 && same_generations(pinned.generations, to.paths())) {
+    if (report.objects_copied == 0 && same_generations(pinned.generations, to, deep)) {
         fs::remove(next);
         return report;
     }
@@ -151,6 +180,7 @@ MirrorReport mirror_city(const fs::path& city, const fs::path& copy, const Cance
         check_rows(whole, to, row);
         require_objects(whole, to, row);
     }
+    sync_names(to, needed);
     install_catalog(next, to.paths());
     report.changed = true;
     return report;

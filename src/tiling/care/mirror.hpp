@@ -21,7 +21,8 @@ struct MirrorReport {
 /// each held against its name; the catalog comes last, by one rename. So a reader of the copy, and whoever
 /// finds it after a kill or a power cut, sees whole generations: the old ones or the new ones. Nothing is
 /// deleted: objects that no generation of the copy needs any more go with `gc` there. An object that the copy
-/// has with its size counts as whole; `deep` reads it, and copies it again when its bytes are others.
+/// has with its size counts as whole; `deep` reads it, and copies it again when its bytes are others,
+/// and holds the rows of the copy's catalog against the records.
 ///
 /// The city is only read; its generations are pinned meanwhile, and builders may go on. `copy` is a new or
 /// empty directory, or one that mirror made. Throws ConfigError when it holds anything else, or generations

@@ -75,8 +75,8 @@ class HashedInput {
         const Hash128 expected = hasher_.finish();
         if (value<Hash128>() != expected || at_ != file_.size()) damaged();
     }
-    [[noreturn]] void damaged() const {
-        throw CorruptionError(file_.path().string() + " is damaged; copy it again");
+    [[noreturn]] void damaged(const std::string& how = "its parts do not fit together") const {
+        throw CorruptionError(file_.path().string() + " is damaged: " + how + "; copy it again");
     }
     std::uint64_t position() const { return at_; }
     std::uint64_t left() const { return file_.size() - at_; }
@@ -136,7 +136,7 @@ void pack_object(const ObjectStore& store, const Hash128& object, const std::str
 void unpack_object(HashedInput& in, ObjectStore& store) {
     const auto header = in.value<ObjectHeader>();
     if (header.bytes > in.left())
-        throw CorruptionError("the pack is damaged: an object is longer than the file");
+        in.damaged("object " + header.name.hex() + " is longer than the rest of the file");
     auto writer = store.create();
     std::vector<std::byte> buffer(kCopyBytes);
     for (std::uint64_t left = header.bytes; left > 0;) {
@@ -146,8 +146,7 @@ void unpack_object(HashedInput& in, ObjectStore& store) {
         left -= part.size();
     }
     if (writer.finish() != header.name)
-        throw CorruptionError("the pack is damaged: object " + header.name.hex() +
-                              " does not match its name");
+        in.damaged("object " + header.name.hex() + " does not match its name");
 }
 
 void write_new_file(const fs::path& path, std::span<const std::byte> bytes) {
@@ -180,7 +179,7 @@ void begin_unpacking(const CityPaths& paths) {
     if (state == CityState::foreign || state == CityState::lost_catalog)
         throw UsageError(paths.root().string() + " is not empty; unpack into a new directory");
     create_directories_durably(paths.root());
-    if (fs::exists(paths.unpacking())) return;
+    if (paths.is_unpacking()) return;
     write_new_file(paths.unpacking(), {});
     sync_directory(paths.root());
 }
@@ -212,12 +211,22 @@ PackReport pack_city(const fs::path& city, const fs::path& file, const CancelTok
                      Progress& progress, const PackOptions& options) {
     const CityReader pinned(city, options.generation);
     refuse_target(file, options);
-    const GenerationRow& generation = pinned.generation();
     const ObjectStore store{CityPaths(city)};
     Catalog catalog = Catalog::open_to_read(store.paths().catalog());
     OutputFile pack(file);
     const ScratchCatalog scratch(pack);
-    const auto catalog_bytes = single_generation_catalog(catalog, generation, scratch.path());
+    GenerationRow generation = pinned.generation();
+    std::vector<std::byte> catalog_bytes;
+    {
+        // One moment of the city: a touched input gives the latest generation other rows and another record.
+        const Transaction reading = catalog.reading();
+        const auto now = catalog.generation(generation.id);
+        if (!now)
+            throw BusyError(city.string() + ": generation " + std::to_string(generation.id) +
+                            " has left the catalog meanwhile; pack again");
+        generation = *now;
+        catalog_bytes = single_generation_catalog(catalog, generation, scratch.path());
+    }
     const auto objects = objects_of(catalog, generation);
     PackReport report{generation.id, objects.size(), 0};
     HashedOutput out(pack.writer());
@@ -244,6 +253,8 @@ PackReport unpack_city(const fs::path& file, const fs::path& city, const CancelT
     ObjectStore store{CityPaths(city)};
     begin_unpacking(store.paths());
     const CityLock lock = CityLock::builder(store.paths(), "unpack");
+    // Again, now that nobody else can: a city that was made meanwhile is not ours to undo.
+    begin_unpacking(store.paths());
     try {
         store.create_layout();
         store.clear_temporary();
@@ -259,6 +270,8 @@ PackReport unpack_city(const fs::path& file, const fs::path& city, const CancelT
         store.flush();
         unpack_catalog(in, header, store);
     } catch (...) {
+        // First the catalog, which may be there when the last fsync failed: without objects it is no city.
+        ::unlink(store.paths().catalog().c_str());
         store.remove_layout();
         throw;
     }

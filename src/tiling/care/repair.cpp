@@ -23,6 +23,31 @@ struct Found {
     std::set<Hash128> intact, damaged;
 };
 
+/// What an object whose bytes match its name has to say. Throws CorruptionError when that makes no sense.
+void take_in(const ObjectStore& store, const Hash128& object, Found& found, RepairReport& report) {
+    switch (store.kind_of(object).value_or(ObjectKind::payload)) {
+        case ObjectKind::archive: {
+            CitySource source = read_directory(store.open(object, "an archive"), object);
+            found.sources.insert_or_assign(source.row.identity, std::move(source));
+            break;
+        }
+        case ObjectKind::generation: {
+            GenerationRecord record = *read_record(store, object);
+            if (const auto why = why_not_published(record))
+                report.notes.push_back("record " + object.hex() + " of generation " +
+                                       std::to_string(record.generation.id) + " is left out: " + *why);
+            else
+                found.records.push_back(std::move(record));
+            break;
+        }
+        case ObjectKind::payload:
+        case ObjectKind::mesh:
+        case ObjectKind::plan:
+        case ObjectKind::share:
+            break;
+    }
+}
+
 /// Reads every object; what does not match its name is not trusted for anything.
 Found find_objects(const ObjectStore& store, RepairReport& report, const CancelToken& cancel) {
     Found found;
@@ -33,26 +58,10 @@ Found find_objects(const ObjectStore& store, RepairReport& report, const CancelT
             return;
         }
         found.intact.insert(object);
-        switch (store.kind_of(object).value_or(ObjectKind::payload)) {
-            case ObjectKind::archive: {
-                CitySource source = read_directory(store.open(object, "an archive"), object);
-                found.sources.insert_or_assign(source.row.identity, std::move(source));
-                break;
-            }
-            case ObjectKind::generation: {
-                GenerationRecord record = *read_record(store, object);
-                if (const auto why = why_not_published(record))
-                    report.notes.push_back("record " + object.hex() + " of generation " +
-                                           std::to_string(record.generation.id) + " is left out: " + *why);
-                else
-                    found.records.push_back(std::move(record));
-                break;
-            }
-            case ObjectKind::payload:
-            case ObjectKind::mesh:
-            case ObjectKind::plan:
-            case ObjectKind::share:
-                break;
+        try {
+            take_in(store, object, found, report);
+        } catch (const CorruptionError& error) {
+            report.notes.push_back("object " + object.hex() + " is left out: " + error.what());
         }
     });
     return found;
@@ -192,6 +201,10 @@ RepairReport repair_city(const std::filesystem::path& city, const CancelToken& c
     const auto temporary = paths.new_temporary();
     fill_catalog(temporary, found, records, report);
 
+    // A killed process may have given objects their names and not made them durable.
+    std::set<std::filesystem::path> directories;
+    for (const Hash128& object : found.intact) directories.insert(paths.object_directory(object));
+    for (const std::filesystem::path& directory : directories) sync_directory(directory);
     report.old_catalog = keep_old_catalog(paths);
     move_journal_away(paths);
     sync_directory(paths.root());

@@ -112,19 +112,20 @@ CalendarSpan parse_span(std::string_view text) {
 }
 
 void check_tags_exist(const std::vector<GenerationRow>& history, const Retention& retention) {
-    const auto is_wanted = [&](const std::string& tag) {
-        return std::find(retention.tags.begin(), retention.tags.end(), tag) != retention.tags.end();
-    };
-    std::set<std::string> wanted, others;
-    for (const GenerationRow& row : history)
-        for (const std::string& tag : tags_of(row)) (is_wanted(tag) ? wanted : others).insert(tag);
-    if (others.empty()) return;
+    const std::vector<Verdict> verdicts = decide(history, retention);
+    std::set<std::string> known;
+    bool tagged_ones_go = false;
+    for (std::size_t i = 0; i < history.size(); ++i)
+        for (const std::string& tag : tags_of(history[i])) {
+            known.insert(tag);
+            tagged_ones_go = tagged_ones_go || !verdicts[i].is_kept();
+        }
+    if (!tagged_ones_go) return;
     for (const std::string& tag : retention.tags) {
-        if (wanted.contains(tag)) continue;
-        others.merge(wanted);
-        std::string known;
-        for (const std::string& other : others) known += (known.empty() ? "" : ", ") + other;
-        throw UsageError("--keep-tag " + tag + ": no generation has this tag; the tags are " + known +
+        if (known.contains(tag)) continue;
+        std::string list;
+        for (const std::string& other : known) list += (list.empty() ? "" : ", ") + other;
+        throw UsageError("--keep-tag " + tag + ": no generation has this tag; the tags are " + list +
                          ". Nothing was forgotten");
     }
 }

@@ -311,7 +311,9 @@ SegmentTable read_table(const File& file, const SegmentRow& segment, const std::
     };
     SegmentHeader header{};
     const auto header_bytes = std::as_writable_bytes(std::span(&header, 1));
-    if (segment.bytes < sizeof header || file.read_some_at(segment.offset, header_bytes) != sizeof header ||
+    // A catalog that is not ours must not make us take memory: the file is at least as long.
+    if (segment.bytes < sizeof header || segment.bytes > file.size() ||
+        file.read_some_at(segment.offset, header_bytes) != sizeof header ||
         header.spans > (segment.bytes - sizeof header) / sizeof(SpanEntry) ||
         header.layout > PointLayout::with_rays)
         damaged();

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <map>
 #include <set>
 
@@ -14,14 +13,13 @@ namespace citysplat::tiling {
 
 namespace {
 
-/// Generations are numbered from 1, and their numbers are places in the lock file (city_lock.hpp).
-constexpr std::int64_t kMostGenerations = std::int64_t{1} << 39;
+/// No point of the world lies in a sector beyond, and no ray of one.
+constexpr std::int64_t kMostSector = static_cast<std::int64_t>(kMaxWorld_m) / 64 + 16;
 /// Longer than any path that a system takes.
 constexpr std::size_t kLongestPath = std::size_t{1} << 16;
 
-std::int32_t index_of(const Statement& s, int column) {
-    return static_cast<std::int32_t>(s.integer(column, std::numeric_limits<std::int32_t>::min(),
-                                               std::numeric_limits<std::int32_t>::max()));
+std::int32_t index_of(const Statement& s, int column, std::int64_t most = INT32_MAX) {
+    return static_cast<std::int32_t>(s.integer(column, -most, most));
 }
 
 constexpr const char* kSourceColumns =
@@ -261,16 +259,17 @@ std::vector<SegmentRow> Catalog::segments(std::int64_t source) {
     Statement s(db_, "SELECT x, y, points, accepted, at, bytes, hash, " + reach +
                          " FROM segment WHERE source=?1 ORDER BY x, y");
     s.bind(1, source);
+    const auto sector = [&s](int column) { return index_of(s, column, kMostSector); };
     std::vector<SegmentRow> rows;
     while (s.step())
-        rows.push_back({.sector_x = index_of(s, 0),
-                        .sector_y = index_of(s, 1),
+        rows.push_back({.sector_x = sector(0),
+                        .sector_y = sector(1),
                         .points = s.count(2),
                         .accepted = s.count(3),
                         .offset = s.count(4),
                         .bytes = s.count(5),
                         .hash = s.hash(6),
-                        .reach = {index_of(s, 7), index_of(s, 8), index_of(s, 9), index_of(s, 10)}});
+                        .reach = {sector(7), sector(8), sector(9), sector(10)}});
     return rows;
 }
 
@@ -389,7 +388,7 @@ void Catalog::publish(const GenerationRow& g, std::span<const InputRow> inputs,
                       std::span<const ProductRow> tiles) {
     Transaction transaction(db_, Transaction::Kind::write);
     const std::int64_t parent = db_.integer("SELECT max(id) FROM generation");
-    if (g.id <= parent)
+    if (g.id <= parent || g.id > kMostGenerations)
         throw CorruptionError(db_.path().string() + ": generation " + std::to_string(g.id) +
                               " cannot follow generation " + std::to_string(parent));
 

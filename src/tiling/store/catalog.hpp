@@ -89,6 +89,9 @@ struct InputRow {
     std::int64_t source = 0;
 };
 
+/// Generations are numbered from 1, and their numbers are places in the lock file (city_lock.hpp).
+inline constexpr std::int64_t kMostGenerations = std::int64_t{1} << 39;
+
 /// No processor looks farther; one that asks for more would ask forever.
 inline constexpr std::int64_t kMostHaloSteps = 2048 * kLatticePerMetre;
 

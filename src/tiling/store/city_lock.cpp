@@ -74,7 +74,11 @@ CityLock CityLock::builder(const CityPaths& paths, std::string_view verb) {
     CityLock lock{File(paths.lock(), File::Mode::read_write)};
     if (!lock.try_lock(kBuilderByte, true)) busy(paths, lock.file_);
     const auto line = holder_line(verb);
-    lock.file_.write_at(0, std::as_bytes(std::span(line)));
+    try {
+        lock.file_.write_at(0, std::as_bytes(std::span(line)));
+    } catch (const Error&) {
+        // Only what others are told. A full disk must not keep gc from making room.
+    }
     return lock;
 }
 
@@ -110,10 +114,11 @@ bool CityLock::add_pin(std::int64_t generation) const {
 
 bool CityLock::add_collect(std::int64_t generation) const { return try_lock(generation, true); }
 
-bool CityLock::is_pinned(const CityPaths& paths, std::int64_t generation) {
-    if (!std::filesystem::exists(paths.lock())) return false;
+bool CityLock::is_any_pinned(const CityPaths& paths, std::int64_t first, std::int64_t last) {
+    if (first > last || !std::filesystem::exists(paths.lock())) return false;
     const File file(paths.lock(), File::Mode::read);
-    struct flock request = request_for(generation, true);
+    struct flock request = request_for(first, true);
+    request.l_len = last - first + 1;
     if (::fcntl(file.descriptor(), F_OFD_GETLK, &request) != 0)
         throw_errno("cannot ask for locks of", paths.lock());
     return request.l_type != F_UNLCK;

@@ -40,7 +40,11 @@ class CityLock {
     /// For gc. False when a reader holds the generation.
     bool add_collect(std::int64_t generation) const;
     /// Whether a reader holds the generation at this moment. Needs no right to write.
-    static bool is_pinned(const CityPaths& paths, std::int64_t generation);
+    static bool is_pinned(const CityPaths& paths, std::int64_t generation) {
+        return is_any_pinned(paths, generation, generation);
+    }
+    /// The same for any of these generations, both ends included.
+    static bool is_any_pinned(const CityPaths& paths, std::int64_t first, std::int64_t last);
 
   private:
     explicit CityLock(File file) : file_(std::move(file)) {}

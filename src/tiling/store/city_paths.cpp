@@ -42,7 +42,7 @@ CityState look_at(const CityPaths& paths) {
     if (!fs::exists(paths.root())) return CityState::nothing;
     if (!fs::is_directory(paths.root())) return CityState::foreign;
     if (fs::is_empty(paths.root())) return CityState::nothing;
-    if (fs::exists(paths.unpacking())) return CityState::unfinished_unpack;
+    if (paths.is_unpacking()) return CityState::unfinished_unpack;
     if (ObjectStore(paths).holds_objects()) return CityState::lost_catalog;
     return is_empty_layout(paths) ? CityState::layout : CityState::foreign;
 }

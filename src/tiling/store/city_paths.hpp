@@ -36,6 +36,11 @@ class CityPaths {
     std::filesystem::path object(const Hash128& hash) const { return object_directory(hash) / hash.hex(); }
 
     bool is_city() const { return std::filesystem::exists(catalog()); }
+    /// Whether `unpack` is, or was, at work here. Its mark is an empty file: anything else of that name is
+    /// somebody else's.
+    bool is_unpacking() const {
+        return std::filesystem::is_regular_file(unpacking()) && std::filesystem::is_empty(unpacking());
+    }
 
     /// A name in tmp/ that no other process and no other call has: host, process, the time of the first call
     /// and a number are in it. (The first process of every container has the same number.)

@@ -3,6 +3,8 @@
 #include "core/error.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string>
 
 namespace citysplat::tiling {
@@ -99,6 +101,20 @@ bool same_input(const GenerationRecord::Input& a, const GenerationRecord::Input&
            a.row.trajectory_stamp == b.row.trajectory_stamp && a.identity == b.identity;
 }
 
+/// Whether the catalog would give it back.
+bool is_possible(const ProductRow& p) {
+    constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    return p.tile.level >= 0 && p.tile.level <= TileGrid::kMaxLevel && p.halo_steps >= 0 &&
+           p.halo_steps <= kMostHaloSteps && p.object_bytes <= kMost && p.points <= kMost &&
+           p.splats <= kMost && p.removed <= kMost &&
+           std::all_of(p.box.begin(), p.box.end(), [](double m) { return std::isfinite(m); });
+}
+
+bool is_possible(const Calibration& c) {
+    return std::isfinite(c.mean_radius_m) && std::isfinite(c.mean_error_m) && std::isfinite(c.mean_density) &&
+           std::isfinite(c.angular_step_rad);
+}
+
 void sort(GenerationRecord& record) {
     std::sort(record.inputs.begin(), record.inputs.end(),
               [](const auto& a, const auto& b) { return a.row.path < b.row.path; });
@@ -190,6 +206,12 @@ std::optional<std::string> why_not_published(const GenerationRecord& record) {
     GenerationRow sum;
     add_up(sum, record.tiles);
     if (g.id < 1 || g.created_s <= 0) return "it was never published";
+    if (g.id > kMostGenerations || g.findings_of < 0 || g.findings_of > kMostGenerations ||
+        g.tile_size_m < 1 || g.tile_size_m > TileGrid::kMaxTileSize_m || !is_possible(g.calibration) ||
+        !is_possible(g.measured) ||
+        !std::all_of(record.tiles.begin(), record.tiles.end(),
+                     [](const ProductRow& tile) { return is_possible(tile); }))
+        return "it holds numbers that no generation has";
     if (g.tiles != sum.tiles || g.splats != sum.splats || g.triangles != sum.triangles ||
         g.digest != sum.digest)
         return "its tiles do not add up to it";
@@ -197,12 +219,18 @@ std::optional<std::string> why_not_published(const GenerationRecord& record) {
 }
 
 void check_rows(Catalog& catalog, const ObjectStore& store, const GenerationRow& generation) {
-    const GenerationRecord rows = record_of(catalog, generation);
-    if (has_name(rows, generation.record)) return;
+    GenerationRecord rows;
+    {
+        // All of one moment: a touched input gives the latest generation other rows and another record.
+        const Transaction reading = catalog.reading();
+        rows = record_of(catalog, catalog.generation(generation.id).value_or(generation));
+    }
+    const Hash128 name = rows.generation.record;
+    if (has_name(rows, name)) return;
     const std::string what = "generation " + std::to_string(generation.id) + " in " +
                              store.paths().catalog().string() + " is damaged: ";
     const char* way_out = "; citysplat repair rebuilds the catalog from the objects";
-    const auto record = read_record(store, generation.record);
+    const auto record = read_record(store, name);
     if (!record) throw CorruptionError(what + "its rows are not what was published" + way_out);
     if (const auto found = difference(rows, *record)) throw CorruptionError(what + *found + way_out);
 }

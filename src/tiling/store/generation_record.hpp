@@ -53,7 +53,8 @@ void add_up(GenerationRow& generation, std::span<const ProductRow> tiles);
 std::optional<std::string> why_not_published(const GenerationRecord& record);
 
 /// Holds the rows of a generation against its record. Throws CorruptionError naming what differs. A record
-/// that is missing is no damage of the rows: its name alone tells whether they are what was published.
+/// that is missing is no damage of the rows: its name alone tells whether they are what was published. Looks
+/// at what the catalog says now, whatever `generation` said before.
 void check_rows(Catalog& catalog, const ObjectStore& store, const GenerationRow& generation);
 
 /// Publishes a generation: its record first, durably, then the transaction that flips the city. Everything

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 
+#include <cerrno>
 #include <cstdio>
 #include <set>
 #include <unistd.h>
@@ -32,13 +33,19 @@ void ObjectStore::create_layout() const {
 }
 
 void ObjectStore::clear_temporary(std::chrono::seconds living) const {
-    const fs::path clock = paths_.new_temporary();
-    { const File touched(clock, File::Mode::create_new); }
-    const auto now = fs::last_write_time(clock);  // by the clock of the file system
-    fs::remove(clock);
+    auto now = fs::file_time_type::max();
+    if (living.count() > 0) {
+        const fs::path clock = paths_.new_temporary();
+        { const File touched(clock, File::Mode::create_new); }
+        now = fs::last_write_time(clock);  // by the clock of the file system
+        fs::remove(clock);
+    }
     for (const auto& entry : fs::directory_iterator(paths_.temporary()))
-        if (entry.is_regular_file() && CityPaths::is_temporary_name(entry.path().filename().string()))
-            if (living.count() == 0 || now - entry.last_write_time() > living) fs::remove(entry.path());
+        if (entry.is_regular_file() && CityPaths::is_temporary_name(entry.path().filename().string())) {
+            std::error_code gone;  // workers give their files other names, or remove them, at any moment
+            const auto touched = fs::last_write_time(entry.path(), gone);
+            if (!gone && (living.count() == 0 || now - touched > living)) fs::remove(entry.path());
+        }
 }
 
 void ObjectStore::remove_layout() {
@@ -85,12 +92,28 @@ std::size_t ObjectStore::pending() const {
     return pending_.size();
 }
 
+ObjectStore::~ObjectStore() { discard(pending_); }
+
+void ObjectStore::discard(std::span<const Pending> batch) {
+    for (const auto& [hash, file] : batch) ::unlink(file.path().c_str());
+}
+
 void ObjectStore::flush() {
     std::vector<Pending> batch;
     {
         const std::lock_guard lock(mutex_);
         batch.swap(pending_);
     }
+    try {
+        make_durable(batch);
+    } catch (...) {
+        // A full disk must not stay full of files that nobody will use. Those with a name have no other.
+        discard(batch);
+        throw;
+    }
+}
+
+void ObjectStore::make_durable(std::span<Pending> batch) const {
     // First all data, then all names, then all directories: a journalling file system then commits the names
     // of a batch at once.
     for (auto& [hash, file] : batch) file.sync();
@@ -98,12 +121,7 @@ void ObjectStore::flush() {
     for (auto& [hash, file] : batch) {
         const fs::path temporary = file.path(), name = paths_.object(hash);
         file.close();
-        if (::rename(temporary.c_str(), name.c_str()) != 0) {
-            const int error = errno;
-            ::unlink(temporary.c_str());
-            errno = error;
-            throw_errno("cannot rename to", name);
-        }
+        if (::rename(temporary.c_str(), name.c_str()) != 0) throw_errno("cannot rename to", name);
         directories.insert(name.parent_path());
     }
     for (const fs::path& directory : directories) sync_directory(directory);
@@ -129,17 +147,25 @@ bool ObjectStore::intact(const Hash128& hash) const {
     std::vector<std::byte> buffer(kReadBytes);
     Hasher hasher;
     for (std::uint64_t at = 0;;) {
-        const std::size_t got = file.read_some_at(at, buffer);
-        hasher.bytes(std::span(buffer).first(got));
-        at += got;
-        if (got < buffer.size()) break;
+        const ssize_t got = ::pread(file.descriptor(), buffer.data(), buffer.size(), static_cast<off_t>(at));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0 && errno == EIO) return false;  // what the disk cannot give back is damaged
+        if (got < 0) throw_errno("cannot read", file.path());
+        if (got == 0) break;
+        hasher.bytes(std::span(buffer).first(static_cast<std::size_t>(got)));
+        at += static_cast<std::uint64_t>(got);
     }
     return hasher.finish() == hash;
 }
 
 std::optional<ObjectKind> ObjectStore::kind_of(const Hash128& hash) const {
     if (!size_of(hash)) return std::nullopt;
-    return tiling::kind_of(File(paths_.object(hash), File::Mode::read));
+    const File file(paths_.object(hash), File::Mode::read);
+    try {
+        return tiling::kind_of(file);
+    } catch (const IoError&) {
+        return std::nullopt;  // a bad place of the disk; verify and repair name it
+    }
 }
 
 void ObjectStore::remove(const Hash128& hash) const {
@@ -176,7 +202,9 @@ bool ObjectStore::for_each_until(const std::function<bool(const Hash128&, std::u
             const auto hash = Hash128::from_hex(name);
             if (!hash || !name.starts_with(prefix) || !entry.is_regular_file() || entry.is_symlink())
                 continue;
-            if (visit(*hash, entry.file_size())) return true;
+            std::error_code gone;  // gc may remove it at this moment
+            const std::uint64_t bytes = entry.file_size(gone);
+            if (!gone && visit(*hash, bytes)) return true;
         }
     }
     return false;

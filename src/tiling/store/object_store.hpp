@@ -26,6 +26,10 @@ namespace citysplat::tiling {
 class ObjectStore {
   public:
     explicit ObjectStore(CityPaths paths) : paths_(std::move(paths)) {}
+    /// Finished objects that were never flushed disappear.
+    ~ObjectStore();
+    ObjectStore(const ObjectStore&) = delete;
+    ObjectStore& operator=(const ObjectStore&) = delete;
 
     /// Creates the directories of a city that are missing, durably.
     void create_layout() const;
@@ -57,15 +61,17 @@ class ObjectStore {
     Writer create();
     /// Number of finished objects that wait for flush().
     std::size_t pending() const;
+    /// When it fails, those of the batch that have no name yet disappear.
     void flush();
 
     /// Size in bytes, nothing when absent.
     std::optional<std::uint64_t> size_of(const Hash128& hash) const;
     /// Throws CorruptionError saying `what` is missing.
     File open(const Hash128& hash, std::string_view what) const;
-    /// Reads all bytes and compares them with the name. False also when there is no such object.
+    /// Reads all bytes and compares them with the name. False also when there is no such object, or when the
+    /// disk cannot read it any more (EIO).
     bool intact(const Hash128& hash) const;
-    /// Nothing when the object is absent or does not begin like one of ours.
+    /// Nothing when the object is absent, cannot be read, or does not begin like one of ours.
     std::optional<ObjectKind> kind_of(const Hash128& hash) const;
     void remove(const Hash128& hash) const;
     /// Moves an object to damaged/, durably: it is no longer in the store, but its bytes are kept.
@@ -86,6 +92,9 @@ class ObjectStore {
         Hash128 hash;
         File file;
     };
+    static void discard(std::span<const Pending> batch);
+    void make_durable(std::span<Pending> batch) const;
+
     CityPaths paths_;
     mutable std::mutex mutex_;
     std::vector<Pending> pending_;

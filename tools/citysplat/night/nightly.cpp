@@ -215,6 +215,7 @@ class Night {
                                                        : t["change"] == "removed" ? MapTile::State::removed
                                                                                   : MapTile::State::changed;
         const auto row = catalog.generation(latest);
+        if (!row) return;  // somebody published another one and forgot this one meanwhile
         const auto add = [&](const TileKey& key, MapTile::State state) {
             const double size = static_cast<double>(row->tile_size_m) / static_cast<double>(1 << key.level);
             facts_.map.push_back({key.ix * size, key.iy * size, size, state});
