@@ -75,6 +75,25 @@ TEST_CASE("converted coordinates are those of our own projections") {
     }
 }
 
+TEST_CASE("ranges of a mask are metres, whatever the coordinates of a file are converted from") {
+    const test::TempDir dir;
+    const auto path = write_degrees(dir);
+    ReadOptions options;
+    options.crs = "EPSG:4326";
+    options.to_crs = "EPSG:2154";
+    const PointBatch all = read_all(path, options);
+    std::vector<double> near_x;
+    for (std::size_t i = 0; i < all.size(); ++i)
+        if (length(Vec3d{all.x[i], all.y[i], all.z[i]} - all.sensor[i]) <= 2000) near_x.push_back(all.x[i]);
+    REQUIRE(near_x.size() > 100);
+    REQUIRE(near_x.size() < 400);
+    options.mask.min_range_m = 1;
+    options.mask.max_range_m = 2000;
+    const PointBatch near = read_all(path, options);
+    CHECK(near.x == near_x);
+    CHECK(near.masked == SensorMask::Counts{0, 500 - near_x.size(), 0, 0});
+}
+
 TEST_CASE("feet become metres of another system and back") {
     const test::TempDir dir;
     write_text(dir / "feet.xyz", "x y z\n984250 200000 30\n990000 210000 60\n");
@@ -91,6 +110,40 @@ TEST_CASE("feet become metres of another system and back") {
     // 5 750 and 10 000 feet apart, seen by another projection.
     CHECK(std::hypot(batch.x[1] - batch.x[0], batch.y[1] - batch.y[0]) ==
           Approx(std::hypot(5750, 10000) * 1200 / 3937).epsilon(1e-3));
+}
+
+TEST_CASE(
+    "a scan of a drive takes the system that is assigned to it, and its empty rays are converted, too") {
+    const test::TempDir dir;
+    const float records[]{10, 0, 0, 0.5f, 0, 0, 0, 0};  // the second one met nothing
+    write_text(dir / "scan.bin", std::string(reinterpret_cast<const char*>(records), sizeof records));
+    const Pose place{{650000, 6860000, 35}, {}};
+    ReadOptions options;
+    options.crs = "EPSG:2154";
+    options.sweep.emplace();
+    options.sweep->frame = Sweep::Frame::moving;
+    options.sweep->poses = {{0, place}, {1, place}};
+    options.sweep->begin_s = options.sweep->reference_s = 0;
+    options.sweep->end_s = 1;
+    options.sweep->elevations_rad = {0, 0.1};
+    CHECK(open_point_file(dir / "scan.bin", options)->info().crs == "EPSG:2154");
+    const PointBatch given = read_all(dir / "scan.bin", options);
+    options.to_crs = "EPSG:32631";
+    const PointBatch converted = read_all(dir / "scan.bin", options);
+    for (const PointBatch* batch : {&given, &converted}) {
+        REQUIRE(batch->size() == 1);
+        REQUIRE(batch->empty_rays.size() == 1);
+    }
+    const auto& [origin, direction, time_s, beam] = converted.empty_rays[0];
+    CHECK(length(origin - converted.sensor[0]) < 1e-6);
+    CHECK(std::fabs(origin.x - place.translation.x) > 1000);
+    CHECK(length(direction) == Approx(1));
+    const auto towards_point = [](const PointBatch& b) {
+        return dot(b.empty_rays[0].direction, Vec3d{b.x[0], b.y[0], b.z[0]} - b.sensor[0]);
+    };
+    CHECK(towards_point(converted) == Approx(towards_point(given)).epsilon(0.01));
+    options.crs = "EPSG:2263";
+    CHECK_THROWS_WITH(open_point_file(dir / "scan.bin", options), Contains("scans are in metres"));
 }
 
 TEST_CASE("what cannot be converted is said") {

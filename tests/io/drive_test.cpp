@@ -247,6 +247,16 @@ TEST_CASE("excerpts of KITTI raw work with what they have") {
         write_text(folder / "velodyne_points/timestamps_end.txt", ends);
         CHECK(differences(expand(folder, kitti.options()), truth, kStampZero_s).place_m < 0.03);
     }
+    SECTION("times of begin and end for frames without a file, and not as many of each") {
+        std::string begins, ends;
+        const double half = kitti.drive.sensor().period_s / 2;
+        for (int k = 0; k < kitti.scans; ++k)
+            begins += stamp(kitti.forward_s(k) - half), ends += stamp(kitti.forward_s(k) + half);
+        begins += stamp(kitti.forward_s(kitti.scans) - half);
+        write_text(folder / "velodyne_points/timestamps_start.txt", begins);
+        write_text(folder / "velodyne_points/timestamps_end.txt", ends);
+        CHECK(differences(expand(folder, kitti.options()), truth, kStampZero_s).place_m < 0.03);
+    }
     SECTION("empty lines where frames have no time") {
         std::string records, middles;
         for (int k = 0; k < kitti.scans; ++k) {
@@ -262,6 +272,12 @@ TEST_CASE("excerpts of KITTI raw work with what they have") {
         write_text(folder / "velodyne_points/timestamps.txt", stamp(0.25) + std::string(29, '\n'));
         CHECK_THROWS_WITH(expand(folder),
                           Contains("no time for frame 1 and 28 others") && Contains("without the file"));
+    }
+    SECTION("a scan that is a link to nothing is not a scan less") {
+        const fs::path scan = folder / "velodyne_points/data" / (file_number(3) + ".bin");
+        fs::remove(scan);
+        fs::create_symlink("elsewhere.bin", scan);
+        CHECK_THROWS_WITH(expand(folder), Contains(scan.string()));
     }
     SECTION("a record is missing") {
         fs::remove(folder / "oxts/data/0000000012.txt");

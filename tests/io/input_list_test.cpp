@@ -53,6 +53,18 @@ TEST_CASE("files, folders, patterns and lists become sorted sources, each once")
     CHECK_THROWS_AS(expand({"@" + root + "/self"}), UsageError);
 }
 
+TEST_CASE("a link to a cloud that is not there is no cloud less") {
+    test::TempDir dir;
+    write_text(dir / "far/a.las", "x");
+    write_text(dir / "near/b.las", "x");
+    fs::create_symlink(dir / "far/a.las", dir / "near/a.las");
+    fs::create_symlink("nobody", dir / "near/.a.las");  // as editors lock files
+    const std::vector folder{(dir / "near").string()};
+    CHECK(expand_inputs(folder).size() == 2);
+    fs::remove(dir / "far/a.las");
+    CHECK_THROWS_WITH(expand_inputs(folder), Contains((dir / "near/a.las").string()));
+}
+
 TEST_CASE("a folder that cannot be read is no folder without files") {
     test::TempDir dir;
     write_text(dir / "day1/a.las", "x");

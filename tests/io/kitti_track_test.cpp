@@ -104,6 +104,9 @@ TEST_CASE("OXTS records place the boxes of a KITTI drive") {
     options.poses = dir / "oxts";
     options.calibration = dir / "imu.txt";
     const TrackFile raw = read_tracks(dir / "a.xml", options);
+    write_text(dir / "oxts/data/3.txt", lines.substr(0, lines.find('\n') + 1));
+    CHECK_THAT(message_of([&] { read_tracks(dir / "a.xml", options); }),
+               Catch::Contains("another file has the record of frame 3"));
     options.poses = dir / "0001.txt";
     options.calibration = dir / "calib.txt";
     const TrackFile tracking = read_tracks(dir / "a.xml", options);

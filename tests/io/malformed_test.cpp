@@ -150,6 +150,9 @@ std::vector<Case> las_cases() {
         las("4·10⁹ extended records",
             modern().set<std::uint32_t>(243, 4000000000u).set<std::uint64_t>(235, 675),
             {"byte 243", "4000000000", "only 0 fit"}),
+        las("20 000 empty extended records",
+            modern().set<std::uint32_t>(243, 20'000).set<std::uint64_t>(235, 675).cut(675 + 60 * 20'000),
+            {"byte 243", "20000 extended", "at most 10000"}),
         las("extra bytes beyond the record", with({"LASF_Spec", 4, extra_field("wide", 10)}, 4),
             {"\"wide\"", "byte 38", "34 bytes"}),
         las("extra bytes of an unknown type", with({"LASF_Spec", 4, extra_field("odd", 99)}, 4),
@@ -266,6 +269,10 @@ std::vector<Case> ply_cases() {
         ply("unknown property type", ascii + "property quad x\nend_header\n", {"line 4", "\"quad\""}),
         ply("future version", "ply\nformat ascii 2.0\n", {"line 2", "2.0", "expected 1.0"}),
         ply("two formats", ascii + "format ascii 1.0\n", {"line 4", "second \"format\""}),
+        ply("format behind the properties, whose places it decides",
+            "ply\nelement vertex 1\n" + xyz + "format binary_little_endian 1.0\nend_header\n" +
+                std::string(12, '\0'),
+            {"line 2", "element in front of the \"format\""}),
         ply("vertices twice", ascii + xyz + "element vertex 2\n", {"line 7", "\"vertex\"", "twice"}),
         ply("more text than vertices", ascii + xyz + "end_header\n1 2 3\n4 5 6\n",
             {"claims 1 points", "byte 106", "--salvage"}),
@@ -458,5 +465,6 @@ TEST_CASE("broken trajectories are named by pose or line") {
                Contains("line 2") && Contains("roll 90 rad; expected at most 1 turn"));
     CHECK_THAT(message("twice", "time,x,X,y,z,heading_deg\n1,0,0,0,0,90\n"),
                Contains("line 1") && Contains("\"X\" is there twice"));
+    CHECK_THAT(message("late", "# one\n# two\n1 2 ?\n"), Contains("line 3") && Contains("\"?\""));
     CHECK_THAT(message("sbet.out", std::string(271, '\x01')), Contains("271 bytes") && Contains("136"));
 }

@@ -51,3 +51,24 @@ TEST_CASE("the tables of tracks are read under cancellation") {
     cancel.request();
     CHECK_THROWS_AS(read_tracks(dir / "v1.0-mini", {}, cancel), Interrupted);
 }
+
+TEST_CASE("the labels and poses of KITTI are read under cancellation") {
+    const test::TempDir dir;
+    std::string record = "49 8 112 0 0 0.5";
+    for (int i = 6; i < 30; ++i) record += " 0";
+    write_text(dir / "oxts/data/0000000000.txt", record + "\n");
+    write_text(dir / "poses.tum", "0 0 0 0 0 0 0 1\n1 1 0 0 0 0 0 1\n");
+    write_text(dir / "calib.txt",
+               "R_rect 1 0 0 0 1 0 0 0 1\nTr_velo_cam 0 -1 0 0 0 0 -1 0 1 0 0 0\n"
+               "Tr_imu_velo 1 0 0 0 0 1 0 0 0 0 1 0\n");
+    write_text(dir / "0000.txt", "0 1 Car 0 0 0 0 0 0 0 1.5 1.8 4 1 2 10 0\n");
+    TrackOptions options;
+    options.calibration = dir / "calib.txt";
+    for (const char* poses : {"oxts", "poses.tum"}) {
+        options.poses = dir / poses;
+        CHECK(read_tracks(dir / "0000.txt", options).tracks.size() == 1);
+        CancelToken cancel;
+        cancel.request();
+        CHECK_THROWS_AS(read_tracks(dir / "0000.txt", options, cancel), Interrupted);
+    }
+}

@@ -207,6 +207,12 @@ TEST_CASE("tracks come back from SUMO with sizes and the offset of the network")
     const TrackFile file = read_tracks(dir / "fcd.xml", options);
     check(file, movers);
     CHECK(file.notes.empty());
+    // SUMO begins with its configuration, in which the lists of files may be long.
+    std::string commented = fcd(movers);
+    commented.insert(commented.find("<fcd-export"),
+                     "<!-- <configuration>" + std::string(20'000, 'r') + "</configuration> -->\n");
+    write_text(dir / "commented.xml", commented);
+    check(read_tracks(dir / "commented.xml", options), movers);
 
     // What is far away in space or time is not kept.
     options.region = Box3d{{651000, 6861000, 0}, {651012, 6861030, 0}};
@@ -262,6 +268,23 @@ TEST_CASE("an object that changes its look is a flip-book of one name") {
             CHECK((track.object_name == "right") == (t >= 0.2));
         }
         CHECK(there == 1);
+    }
+}
+
+TEST_CASE("a flip-book that is written comes back") {
+    const test::TempDir dir;
+    write_text(dir / "a.csv",
+               "time,id,object,x,y,z,yaw\n0,a,left,0,0,0,0\n0.1,a,left,1,0,0,0\n0.2,a,right,2,0,0,0\n"
+               "0.3,a,left,3,0,0,0\n0.4,a,left,4,0,0,0\n");
+    const std::vector<Track> written = read_tracks(dir / "a.csv", {}).tracks;
+    write_tracks(dir / "b.csv", written);
+    const std::vector<Track> read = read_tracks(dir / "b.csv", {}).tracks;
+    REQUIRE(read.size() == written.size());
+    for (std::size_t i = 0; i < read.size(); ++i) {
+        CHECK(read[i].object_name == written[i].object_name);
+        CHECK(read[i].begin_s == Approx(written[i].begin_s));
+        CHECK(read[i].end_s == Approx(written[i].end_s));
+        REQUIRE(read[i].path.poses().size() == written[i].path.poses().size());
     }
 }
 

@@ -146,7 +146,7 @@ class BagFile final : public PointFile {
         out.gps_time = kind.times.of(cloud.records(), cloud.head.stamp_ns, clock_, where);
         place(paths_.at(at.frame), kind.in_world, out);
         fill_columns(out);
-        kind.decoder.finish(0, out);
+        kind.decoder.finish(0, out, where);  // the decoder was made for the first cloud of its kind
     }
 
   private:

@@ -14,7 +14,14 @@ struct StampClock {
     std::int64_t offset_s = 0;  ///< stamp − time
 
     double seconds(std::int64_t stamp_ns) const {
-        return static_cast<double>(stamp_ns - offset_s * 1'000'000'000) / 1e9;
+        constexpr std::int64_t kSecond_ns = 1'000'000'000;
+        std::int64_t offset_ns, time_ns;
+        if (!__builtin_mul_overflow(offset_s, kSecond_ns, &offset_ns) &&
+            !__builtin_sub_overflow(stamp_ns, offset_ns, &time_ns))
+            return static_cast<double>(time_ns) / 1e9;
+        // More than 292 years in nanoseconds do not fit.
+        return static_cast<double>(stamp_ns / kSecond_ns - offset_s) +
+               static_cast<double>(stamp_ns % kSecond_ns) / 1e9;
     }
 };
 

@@ -102,8 +102,7 @@ void McapReader::find_records() {
             return;
         }
         if (opcode == Opcode::chunk) {
-            items_.push_back({at, bytes, static_cast<std::uint8_t>(opcode), chunks_.size()});
-            chunks_.push_back(read_chunk_head(at, bytes));
+            take_chunk(at, bytes);
         } else if (opcode == Opcode::message || is_small(opcode)) {
             if (bytes > (opcode == Opcode::message ? kMostChunkBytes : kMostSmallBytes))
                 fail(at, "claims " + format_bytes(bytes) + ", more than any such record has");
@@ -159,6 +158,25 @@ void McapReader::count_messages(std::uint64_t seen) {
     missing_messages_ = statistics_->messages - std::min(seen, statistics_->messages);
 }
 
+void McapReader::take_chunk(std::uint64_t record, std::uint64_t bytes) {
+    Chunk chunk{};
+    try {
+        chunk = read_chunk_head(record, bytes);
+    } catch (const InputError&) {
+        if (!salvage_) throw;
+        ++damaged_chunks_;
+        return;
+    }
+    if (chunk.lz4) refuse_compression(record, "lz4");  // is not damage: nothing of such a bag can be salvaged
+    items_.push_back({record, bytes, static_cast<std::uint8_t>(Opcode::chunk), chunks_.size()});
+    chunks_.push_back(chunk);
+}
+
+void McapReader::refuse_compression(std::uint64_t record, const std::string& name) const {
+    fail(record, "is compressed by \"" + printable(name) +
+                     "\", which is not read; `mcap compress --compression zstd` writes it anew");
+}
+
 McapReader::Chunk McapReader::read_chunk_head(std::uint64_t record, std::uint64_t bytes) const {
     // Three numbers, a checksum, the name of the compression and a length.
     std::vector<std::byte> head(static_cast<std::size_t>(std::min<std::uint64_t>(bytes, 28 + 4 + 16 + 8)));
@@ -173,17 +191,16 @@ McapReader::Chunk McapReader::read_chunk_head(std::uint64_t record, std::uint64_
     chunk.stored_bytes = fields.number<std::uint64_t>();
     if (!fields.good())
         fail(record, "is too short for a chunk, or its compression has a name of many letters");
-    if (!compression.empty() && compression != "zstd")
-        fail(record, "is compressed by \"" + printable(compression) +
-                         "\", which is not read; `mcap compress --compression zstd` writes it anew");
-    chunk.zstd = !compression.empty();
+    chunk.zstd = compression == "zstd", chunk.lz4 = compression == "lz4";
+    if (chunk.lz4) return chunk;
+    if (!compression.empty() && !chunk.zstd) refuse_compression(record, compression);
     chunk.begin = record + kRecordHeadBytes + 28 + 4 + compression.size() + 8;
     if (!fits(chunk.begin, chunk.stored_bytes, record + kRecordHeadBytes + bytes))
         fail(record,
              "claims " + std::to_string(chunk.stored_bytes) + " bytes of records, more than the chunk has");
     if (chunk.content_bytes > kMostChunkBytes)
         fail(record, "claims " + format_bytes(chunk.content_bytes) + " of records, more than any chunk has");
-    if (!chunk.zstd && chunk.content_bytes != chunk.stored_bytes)
+    if (compression.empty() && chunk.content_bytes != chunk.stored_bytes)
         fail(record, "is not compressed, and yet says that " + std::to_string(chunk.stored_bytes) +
                          " bytes become " + std::to_string(chunk.content_bytes));
     return chunk;

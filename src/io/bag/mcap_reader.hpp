@@ -64,14 +64,16 @@ class McapReader {
     struct Chunk {
         std::uint64_t record, begin, stored_bytes, content_bytes;  ///< of the file
         std::uint32_t crc;
-        bool zstd;
+        bool zstd, lz4;
     };
 
     [[noreturn]] void fail(std::uint64_t record, const std::string& why) const;
+    [[noreturn]] void refuse_compression(std::uint64_t record, const std::string& name) const;
     void find_records();
     bool ends_with_magic(std::uint64_t at) const;
     void read_statistics(std::uint64_t at);
     void count_messages(std::uint64_t seen);
+    void take_chunk(std::uint64_t record, std::uint64_t bytes);
     Chunk read_chunk_head(std::uint64_t record, std::uint64_t bytes) const;
     std::vector<std::byte> read_chunk(const Chunk& chunk) const;
     void take_schema(std::span<const std::byte> content, std::uint64_t record);

@@ -2,6 +2,7 @@
 
 #include "core/bytes.hpp"
 #include "core/error.hpp"
+#include "core/file.hpp"
 #include "core/number_range.hpp"
 #include "core/text.hpp"
 #include "io/drive/drive_formats.hpp"
@@ -129,8 +130,9 @@ std::vector<fs::path> files_in(const fs::path& folder, std::initializer_list<std
     for (const auto& entry : fs::directory_iterator(folder)) {
         const std::string extension = lower_case(entry.path().extension().string());
         const bool wanted = std::find(extensions.begin(), extensions.end(), extension) != extensions.end();
-        if (wanted && !entry.path().filename().string().starts_with('.') && entry.is_regular_file())
-            files.push_back(entry.path());
+        if (!wanted || entry.path().filename().string().starts_with('.')) continue;
+        if (!entry.exists()) require_file(entry.path());  // a link to nothing: a scan that is not there
+        if (entry.is_regular_file()) files.push_back(entry.path());
     }
     std::sort(files.begin(), files.end());
     return files;

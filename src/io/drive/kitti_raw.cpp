@@ -146,10 +146,12 @@ class Stamps {
             if (lines[i]) times_s_[by_number ? i : number_of(files[i])] = *lines[i];
         fill(files);
     }
-    /// The middle between two stamps of each frame. Requires both of the same files.
+    /// The middle between two stamps of each frame. Requires both of the same files; frames without a file
+    /// may have a stamp in one of them alone.
     Stamps(const Stamps& begins, const Stamps& ends) : path_(begins.path_), filled_(begins.filled_) {
         for (const auto& [number, begin_s] : begins.times_s_)
-            times_s_[number] = (begin_s + ends.of(number)) / 2;
+            if (const auto end = ends.times_s_.find(number); end != ends.times_s_.end())
+                times_s_[number] = (begin_s + end->second) / 2;
     }
     bool there() const { return !times_s_.empty(); }
     /// Of a frame whose file is there.

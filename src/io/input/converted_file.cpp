@@ -35,6 +35,7 @@ class ConvertedFile final : public PointFile {
         conversion_.convert(out.x, out.y);
         for (double& z : out.z) z *= height_m_;
         convert_sensors(out);
+        convert_rays(out);
         std::vector<std::uint8_t> bad(out.size());
         std::size_t count = 0;
         for (std::size_t i = 0; i < out.size(); ++i)
@@ -58,6 +59,27 @@ class ConvertedFile final : public PointFile {
         conversion_.convert(x, y);
         for (std::size_t i = 0; i < out.sensor.size(); ++i)
             out.sensor[i] = {x[i], y[i], out.sensor[i].z * height_m_};
+    }
+
+    /// A ray goes through two places. One that has no place in the other system is left out.
+    void convert_rays(PointBatch& out) const {
+        constexpr double kAhead = 100;  // in the unit of the file: little beside the Earth
+        if (out.empty_rays.empty()) return;
+        std::vector<double> x, y;
+        for (const PointBatch::EmptyRay& ray : out.empty_rays)
+            for (const Vec3d& place : {ray.origin, ray.origin + kAhead * ray.direction})
+                x.push_back(place.x), y.push_back(place.y);
+        conversion_.convert(x, y);
+        for (std::size_t i = 0; i < out.empty_rays.size(); ++i) {
+            auto& [origin, direction, time_s, beam] = out.empty_rays[i];
+            const double up = kAhead * direction.z * height_m_;
+            origin = {x[2 * i], y[2 * i], origin.z * height_m_};
+            const Vec3d way{x[2 * i + 1] - origin.x, y[2 * i + 1] - origin.y, up};
+            direction = (1 / length(way)) * way;
+        }
+        std::erase_if(out.empty_rays, [](const PointBatch::EmptyRay& ray) {
+            return !on_earth(ray.origin.x) || !on_earth(ray.origin.y) || !(length(ray.direction) < 2);
+        });
     }
 
     std::unique_ptr<PointFile> file_;

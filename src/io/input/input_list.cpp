@@ -137,7 +137,9 @@ class Expander {
                 if (drive) drives.push_back(at->path());
                 if (hidden || drive) at.disable_recursion_pending();
             }
-            if (!hidden && at->is_regular_file() && is_point_file(at->path())) add_file(at->path());
+            if (hidden || !is_point_file(at->path())) continue;
+            if (!at->exists()) require_file(at->path());  // a link to nothing: points that are not there
+            if (at->is_regular_file()) add_file(at->path());
         }
         // What simulate wrote beside the clouds that it was made from is not meant.
         if (found_.size() == before)

@@ -78,8 +78,9 @@ std::unique_ptr<PointFile> open_point_file(const std::filesystem::path& path, co
         file = io::in_the_world(std::move(file), how, path.string());
     else if (how.world_from_sensor)
         file = io::at_pose(std::move(file), how);
-    if (!how.sweep && !how.mask.empty()) file = io::without_masked(std::move(file), how.mask, path.string());
     if (!options.to_crs.empty()) file = io::in_other_crs(std::move(file), options, path.string());
+    // Ranges are metres, which the coordinates may only be now.
+    if (!how.sweep && !how.mask.empty()) file = io::without_masked(std::move(file), how.mask, path.string());
     return how.adjustment ? io::with_adjusted_poses(std::move(file), how, path.string()) : std::move(file);
 }
 

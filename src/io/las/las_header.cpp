@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::array<std::uint16_t, 6> kHeaderBytes{227, 227, 227, 235, 375, 393};
 constexpr std::size_t kVlrBytes = 54, kEvlrBytes = 60, kExtraFieldBytes = 192;
+/// Files have some hundred at most, one for each kind of waveform. In memory a record is larger than its head
+/// in the file.
+constexpr std::uint32_t kMostVlrs = 10'000;
 
 [[noreturn]] void fail(const File& file, const std::string& what) {
     throw InputError(file.path().string() + ": " + what);
@@ -170,6 +173,10 @@ void read_vlr_chain(const File& file, const VlrChain& chain, std::vector<LasVlr>
                        " " + (extended ? "extended " : "") + "variable length records, but only " +
                        std::to_string(at > end ? 0 : (end - at) / head) + " fit into bytes " +
                        std::to_string(at) + " to " + std::to_string(end));
+    if (count > kMostVlrs)
+        fail(file, "byte " + std::string(extended ? "243" : "100") + ": claims " + std::to_string(count) +
+                       " " + (extended ? "extended " : "") + "variable length records; at most " +
+                       std::to_string(kMostVlrs) + " are read");
     std::byte raw[kEvlrBytes];
     for (std::uint32_t i = 0; i < count; ++i) {
         const auto where = [&] { return kind + std::to_string(i + 1) + " at byte " + std::to_string(at); };

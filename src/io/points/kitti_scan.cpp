@@ -1,6 +1,7 @@
 #include "io/points/kitti_scan.hpp"
 
 #include "core/error.hpp"
+#include "io/crs/crs.hpp"
 #include "io/points/binary_table.hpp"
 
 namespace citysplat::io {
@@ -54,6 +55,10 @@ std::unique_ptr<PointFile> open_floats(File file, const ReadOptions& options, co
         throw InputError(name + ": " + std::to_string(size) + " bytes are not a whole number of " +
                          records.kind + " points of " + std::to_string(stride) +
                          " bytes; --salvage reads the " + std::to_string(size / stride) + " whole ones");
+    Crs crs;
+    crs.assign(options, name);
+    if (crs.metres_per_unit != 1 || crs.vertical_metres_per_unit != 1)
+        throw InputError(name + ": scans are in metres, and " + crs.label() + " (--crs) is not");
     const BinaryTable table{0, size / stride, stride, false};
     std::vector<Column> columns;
     for (const std::string& column : records.columns)
@@ -65,6 +70,7 @@ std::unique_ptr<PointFile> open_floats(File file, const ReadOptions& options, co
     info.format = records.format;
     info.points = table.records;
     info.points_lost = size % stride != 0;
+    crs.describe(info);
     if (size == 0) info.notes.push_back("the file is empty");
     if (!options.sweep && !options.world_from_sensor)
         info.notes.push_back("coordinates are relative to the sensor; poses place them in the world");

@@ -85,6 +85,8 @@ class PlyHeaderParser {
     }
 
     void take_element(const std::vector<std::string_view>& words) {
+        // Whether a property has a place in bytes or in numbers depends on the format.
+        if (!header_.has_format) fail("an element in front of the \"format\" line");
         if (words.size() != 3) fail("expected \"element NAME COUNT\"");
         PlyElement element{std::string(words[1]), 0, {}, 0, {}, {}};
         const std::string_view count = words[2];

@@ -338,7 +338,7 @@ std::string TableDecoder::problem_of(const PointBatch& out, std::size_t i) const
     return {};
 }
 
-void TableDecoder::finish(std::uint64_t first_record, PointBatch& out) const {
+void TableDecoder::finish(std::uint64_t first_record, PointBatch& out, std::string_view place) const {
     if (labels_) labels_->fill(first_record, out.label, out.instance);
     std::vector<std::uint8_t> bad(out.size());
     bool any = false;
@@ -354,7 +354,8 @@ void TableDecoder::finish(std::uint64_t first_record, PointBatch& out) const {
             const std::string problem = problem_of(out, i);
             if (problem.empty()) continue;
             if (!salvage_)
-                throw InputError(file_name_ + ": point " + std::to_string(first_record + i) + ": " + problem +
+                throw InputError((place.empty() ? file_name_ : std::string(place)) + ": point " +
+                                 std::to_string(first_record + i) + ": " + problem +
                                  " (--salvage leaves such points out and counts them)");
             ++out.damaged;
         }

@@ -101,8 +101,9 @@ class TableDecoder {
     std::vector<double> values_of(Role role, std::span<const std::byte> records, std::size_t stride,
                                   bool big_endian) const;
     /// Checks all decoded points and removes those without return. Throws InputError naming the record and
-    /// the column; under salvage such points are removed and counted.
-    void finish(std::uint64_t first_record, PointBatch& out) const;
+    /// the column; under salvage such points are removed and counted. `place` stands in the message instead
+    /// of the name of the file, unless it is empty.
+    void finish(std::uint64_t first_record, PointBatch& out, std::string_view place = {}) const;
 
   private:
     static constexpr std::size_t kNone = static_cast<std::size_t>(-1);

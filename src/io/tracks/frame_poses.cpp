@@ -45,24 +45,29 @@ struct OxtsRecords {
 };
 
 /// The folder of a raw drive, with data/NNNN.txt and timestamps.txt, or one line a frame.
-OxtsRecords read_oxts_records(const fs::path& path) {
+OxtsRecords read_oxts_records(const fs::path& path, const CancelToken& cancel) {
     OxtsRecords records;
     if (fs::is_directory(path)) {
         for (const auto& entry : fs::directory_iterator(path / "data")) {
+            cancel.check();
             const auto number = parse_whole<std::uint64_t>(entry.path().stem().string());
-            if (number && entry.path().extension() == ".txt")
-                records.by_frame.emplace(*number, read_oxts(entry.path()));
+            if (!number || entry.path().extension() != ".txt") continue;
+            if (!records.by_frame.emplace(*number, read_oxts(entry.path())).second)
+                throw InputError(entry.path().string() + ": another file has the record of frame " +
+                                 std::to_string(*number));
         }
         if (fs::exists(path / "timestamps.txt")) records.times_s = read_frame_times(path / "timestamps.txt");
         return records;
     }
     const std::string text = read_text_file(path);
     std::uint64_t frame = 0;
-    for (const Line& line : Lines(text))
+    for (const Line& line : Lines(text)) {
+        cancel.check();
         if (!trimmed(line.text).empty())
             records.by_frame.emplace(
                 frame++,
                 parse_oxts(std::string(line.text), path.string() + ": line " + std::to_string(line.number)));
+    }
     return records;
 }
 
@@ -136,7 +141,8 @@ std::map<std::string, Pose> read_kitti_calibration(const fs::path& path) {
     return poses;
 }
 
-FramePoses::FramePoses(const fs::path& labels, const TrackOptions& options) : name_(options.poses.string()) {
+FramePoses::FramePoses(const fs::path& labels, const TrackOptions& options, const CancelToken& cancel)
+    : name_(options.poses.string()) {
     if (options.poses.empty())
         throw UsageError(
             labels.string() +
@@ -145,7 +151,7 @@ FramePoses::FramePoses(const fs::path& labels, const TrackOptions& options) : na
     std::vector<double> times;
     const bool oxts = fs::is_directory(options.poses) || numbers_a_line(options.poses) >= 25;
     if (oxts) {
-        const OxtsRecords records = read_oxts_records(options.poses);
+        const OxtsRecords records = read_oxts_records(options.poses, cancel);
         if (records.by_frame.empty()) throw InputError(name_ + ": no OXTS records");
         const OxtsRecord& first = records.by_frame.begin()->second;
         const OxtsPlane plane({first.latitude_deg, first.longitude_deg, first.altitude_m});

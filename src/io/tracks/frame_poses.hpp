@@ -13,7 +13,7 @@ class FramePoses {
   public:
     /// Reads what TrackOptions::poses, times and calibration name. Throws InputError; UsageError when there
     /// are no poses.
-    FramePoses(const std::filesystem::path& labels, const TrackOptions& options);
+    FramePoses(const std::filesystem::path& labels, const TrackOptions& options, const CancelToken& cancel);
     /// Throws InputError that begins with `where`.
     const StampedPose& at(std::uint64_t frame, const std::string& where) const;
 

@@ -48,8 +48,9 @@ void read_kitti_tracking(const TrackRequest& request) {
     request.boxes.set_record_kind("line");
     const std::string text = read_text_file(request.path);
     const Pose velo_from_camera = inverse(camera_from_velo(request));
-    const FramePoses frames(request.path, request.options);
+    const FramePoses frames(request.path, request.options, request.cancel);
     for (const Line& line : Lines(text)) {
+        request.cancel.check();
         const auto words = words_of(line.text);
         if (words.empty()) continue;
         const std::string where = request.path.string() + ": line " + std::to_string(line.number);

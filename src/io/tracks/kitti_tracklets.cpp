@@ -16,7 +16,7 @@ namespace {
 class TrackletHandler final : public XmlHandler {
   public:
     explicit TrackletHandler(const TrackRequest& request)
-        : request_(request), frames_(request.path, request.options) {}
+        : request_(request), frames_(request.path, request.options, request.cancel) {}
 
     void begin(const Element& element, std::uint64_t) override {
         if (element.name != "item") return;

@@ -17,7 +17,7 @@ using Format = TrackOptions::Format;
 Format detect(const std::filesystem::path& path) {
     if (std::filesystem::is_directory(path)) return Format::nuscenes;
     const File file(path, File::Mode::read);
-    constexpr std::uint64_t kLookBytes = 4096;
+    constexpr std::uint64_t kLookBytes = 64 * 1024;  // SUMO puts its whole configuration in front
     std::string start(static_cast<std::size_t>(std::min(file.size(), kLookBytes)), '\0');
     file.read_at(0, std::as_writable_bytes(std::span(start.data(), start.size())));
     const auto has = [&](std::string_view word) { return start.find(word) != std::string::npos; };

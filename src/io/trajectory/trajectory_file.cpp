@@ -36,7 +36,7 @@ Format detect(const std::filesystem::path& path) {
         if (first == std::string_view::npos || line[first] == '#') continue;
         try {
             double numbers[16];
-            const std::size_t n = io::parse_row(line, numbers, path.string(), 1);
+            const std::size_t n = io::parse_row(line, numbers, path.string(), number);
             if (n == 8) return Format::tum;
             if (n == 12) return Format::kitti;
             throw InputError(
