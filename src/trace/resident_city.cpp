@@ -51,7 +51,7 @@ std::vector<std::uint32_t> ResidentCity::visit(std::span<const std::uint32_t> ti
     std::vector<std::uint32_t> missing;
     for (std::size_t p = 0; p < passes.size(); ++p) {
         cancel.check();
-        TileCache::Acquired acquired = cache_.acquire(passes[p]);
+        TileCache::Acquired acquired = cache_.acquire(passes[p], cancel);
         missing.insert(missing.end(), acquired.missing.begin(), acquired.missing.end());
         const TileSetPtr set = tracer_.bind(acquired.tiles);
         acquired.tiles.clear();

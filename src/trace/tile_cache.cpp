@@ -48,7 +48,7 @@ void TileCache::plan(std::vector<std::uint32_t> upcoming) {
     work_.notify_all();
 }
 
-TileCache::Acquired TileCache::acquire(std::span<const std::uint32_t> tiles) {
+TileCache::Acquired TileCache::acquire(std::span<const std::uint32_t> tiles, const CancelToken& cancel) {
     const auto begin = Clock::now();
     std::unique_lock lock(mutex_);
     for (const std::uint32_t tile : pinned_) slots_[tile].pinned = false;
@@ -61,11 +61,13 @@ TileCache::Acquired TileCache::acquire(std::span<const std::uint32_t> tiles) {
         if (slot.state == State::resident) recency_.splice(recency_.end(), recency_, slot.place);
     }
     work_.notify_all();
-    ready_.wait(lock, [&] {
+    const auto all_there = [&] {
         return failure_ || std::all_of(pinned_.begin(), pinned_.end(), [&](std::uint32_t tile) {
                    return slots_[tile].state == State::resident || slots_[tile].state == State::missing;
                });
-    });
+    };
+    constexpr std::chrono::milliseconds kPatience{100};
+    while (!ready_.wait_for(lock, kPatience, all_there)) cancel.check();
     statistics_.wait_s += seconds_since(begin);
     if (failure_) std::rethrow_exception(failure_);
     Acquired result;
@@ -99,7 +101,7 @@ std::optional<std::uint32_t> TileCache::next() {
                              bool demanded) -> std::optional<std::uint32_t> {
         while (!queue.empty()) {
             const std::uint32_t tile = queue.front();
-            if (slots_[tile].state != State::absent) {
+            if (slots_[tile].state != State::absent || (!demanded && slots_[tile].refused_ahead)) {
                 queue.pop_front();
                 continue;
             }
@@ -174,11 +176,15 @@ void TileCache::load(std::uint32_t tile, std::unique_lock<std::mutex>& lock) {
         ++statistics_.tiles_loaded;
         slot.tile = std::move(loaded);
         slot.state = State::resident;
+        slot.refused_ahead = false;
         slot.place = recency_.insert(recency_.end(), tile);
     } else {
         used_bytes_ -= bytes_[tile];
-        slot.state = State::missing;
-        if (!(damaged && options_.allow_missing)) failure_ = failure;
+        const bool tolerated = damaged && options_.allow_missing;
+        // Perhaps nobody will need what was planned: who does, loads it once more and is told.
+        slot.refused_ahead = !tolerated && !slot.pinned;
+        slot.state = slot.refused_ahead ? State::absent : State::missing;
+        if (!tolerated && slot.pinned) failure_ = failure;
     }
     ready_.notify_all();
     work_.notify_all();

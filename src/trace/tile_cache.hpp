@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/cancel.hpp"
 #include "model/tile_source.hpp"
 #include "trace/tracer.hpp"
 
@@ -37,7 +38,8 @@ struct CacheStatistics {
 /// of the plan, that is absent; it makes room by evicting the least recently used tile that is neither pinned
 /// nor planned (for demand: any that is not pinned), and waits when there is none. Room is counted from
 /// Tracer::estimated_bytes before a load begins, so the budget holds at every moment. What is resident cannot
-/// change what rays hit; it only changes when they are answered.
+/// change what rays hit; it only changes when they are answered. Nor is a plan an error: that a tile cannot
+/// be loaded is told to the acquire() that asks for it.
 class TileCache {
   public:
     TileCache(const TileSource& source, const Tracer& tracer, const CacheOptions& options);
@@ -56,8 +58,9 @@ class TileCache {
         std::vector<std::uint32_t> missing;
     };
     /// Waits until every tile is resident. Requires that together they fit the budget and that the result of
-    /// the last call has been let go. Throws CorruptionError naming the tile (see allow_missing).
-    Acquired acquire(std::span<const std::uint32_t> tiles);
+    /// the last call has been let go. Throws CorruptionError naming the tile (see allow_missing), and
+    /// Interrupted.
+    Acquired acquire(std::span<const std::uint32_t> tiles, const CancelToken& cancel = {});
 
     CacheStatistics statistics() const;
 
@@ -66,6 +69,7 @@ class TileCache {
     struct Slot {
         State state = State::absent;
         bool pinned = false, planned = false;
+        bool refused_ahead = false;  ///< it could not be loaded when it was only planned
         TracerTilePtr tile;
         std::list<std::uint32_t>::iterator place;  ///< in recency_, while resident
     };

@@ -153,6 +153,35 @@ TEST_CASE("every format of scans is read back whole") {
     CHECK(test::run_json({"info", d.out() + "/cloud.las"})["points"] == cloud["hits"]);
 }
 
+TEST_CASE("a mistake in the table of the last sensor is found before the first one is driven") {
+    Drive d;
+    for (const std::string mistake :
+         {"frame = \"wolrd\"", "format = \"pyl\"", "recorded = true", "decimate = \"1cm\""}) {
+        std::ofstream(d.dir / "s.toml") << "trajectory = \"" << d.trajectory
+                                        << "\"\n[[sensor]]\nname = \"a\"\nsensor = \"vlp-16\"\n"
+                                           "[[sensor]]\nname = \"b\"\nsensor = \"vlp-16\"\n"
+                                        << mistake << "\n";
+        const Outcome outcome =
+            test::citysplat({"simulate", d.city, "--scenario", d.dir / "s.toml", "--out", d.out()});
+        INFO(mistake << "\n" << outcome.err);
+        CHECK(outcome.exit_code != 0);
+        CHECK_FALSE(std::filesystem::exists(d.out()));
+    }
+}
+
+TEST_CASE("who asks for KITTI files in the world is told what single precision leaves of them") {
+    Drive d;
+    const auto is_told = [](const json& run) {
+        return std::any_of(run["warnings"].begin(), run["warnings"].end(), [](const json& warning) {
+            return warning.get<std::string>().find("single precision, which in the world is 0.5 m here") !=
+                   std::string::npos;
+        });
+    };
+    CHECK(is_told(d.simulate({"--format", "kitti", "--frame", "world"})));
+    CHECK_FALSE(is_told(d.simulate({"--format", "kitti"})));
+    CHECK_FALSE(is_told(d.simulate({"--format", "ply", "--frame", "world"})));
+}
+
 TEST_CASE("the city itself is a reference to compare with") {
     Drive d;
     d.simulate({"--format", "las"});

@@ -115,6 +115,15 @@ TEST_CASE("LASlib and our own reader give the same points of every point format"
     }
 }
 
+TEST_CASE("compression can be interrupted") {
+    if (skipped()) return;
+    test::TempDir dir;
+    const auto las = rough_image(6).write(dir / "a.las");
+    CancelToken cancelled;
+    cancelled.request();
+    CHECK_THROWS_AS(io::compress_las(las, dir / "a.laz", cancelled), Interrupted);
+}
+
 TEST_CASE("LASlib reads blocks in any order and from several threads") {
     if (skipped()) return;
     test::TempDir dir;

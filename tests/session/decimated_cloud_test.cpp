@@ -1,6 +1,7 @@
 #include "sim/output/decimated_cloud.hpp"
 
 #include "core/error.hpp"
+#include "sim/output/scan_writer.hpp"
 #include "sim/test_drive.hpp"
 #include "temp_dir.hpp"
 
@@ -104,6 +105,29 @@ TEST_CASE(
     CHECK(cubes <= 8);
     const Scan* one = &scan;
     CHECK(kept == merged(dir, *ply, 1000, std::span(&one, 1)));
+}
+
+TEST_CASE("who stops a run does not wait for the cloud of all its scans") {
+    const MemoryCity city(street(Place{}.east, Place{}.north, 40), 16);
+    const DriveOutcome outcome =
+        drive(city, {small_sensor(), {}, 7}, with_budget(1 << 30), straight_drive(3, 0.61));
+    const TempDir dir;
+    CancelToken cancel;
+    ScanWriterOptions options;
+    options.directory = dir / "run";
+    options.format = "ply";
+    options.accumulate = true;
+    options.decimate_m = 0.01;
+    options.planned_scans = outcome.scans.size();
+    options.cancel = &cancel;
+    ScanWriter writer(options);
+    for (const Scan& scan : outcome.scans) {
+        writer.consume(scan);
+        writer.conclude(scan);
+    }
+    cancel.request();
+    CHECK_THROWS_AS(writer.finish(), Interrupted);
+    CHECK_FALSE(std::filesystem::exists(dir / "run/cloud.ply"));
 }
 
 TEST_CASE("lengths are read with their units") {

@@ -148,6 +148,10 @@ TEST_CASE("a path that is told piece by piece is the whole one, and forgets what
     CHECK(path.begin_s() <= 100.9);
     CHECK(path.first_s() == 100);
     CHECK(same(100.9, 101.01));
+    // An actor is not put where it was later.
+    CHECK(path.track_during(100.9, 101).exists(100.95));
+    CHECK_THROWS_WITH(path.track_during(100.2, 100.3),
+                      Catch::Contains("where way was at 100.2 s is forgotten"));
     path.forget_before(1e6);
     CHECK(path.begin_s() == path.end_s());
 }

@@ -1,5 +1,6 @@
 #include "compare/compare.hpp"
 
+#include "compare/point_columns.hpp"
 #include "core/file.hpp"
 #include "core/math/rng_hd.hpp"
 #include "io/input/open_point_file.hpp"
@@ -10,6 +11,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 using namespace citysplat;
@@ -98,6 +100,26 @@ TEST_CASE("a cloud is at distance zero from itself, and at the shift from a shif
     CHECK(shifted.all.quantile_m(0.95) == Approx(0.125).margin(2e-4));
     CHECK(shifted.all.share_above(0.1) == 1);
     CHECK(shifted.all.share_above(0.2) == 0);
+}
+
+TEST_CASE("points of more columns than may wait in memory are all in the file") {
+    const test::TempDir directory;
+    constexpr std::size_t kPoints = 5000, kMostWaiting = 64;
+    PointColumns columns(directory.path(), 0, kMostWaiting);
+    PointBatch batch;
+    for (std::size_t i = 0; i < kPoints; ++i) {
+        batch.x.push_back(652000 + rng::uniform(7, 2 * i, 0, 500));
+        batch.y.push_back(6861000 + rng::uniform(7, 2 * i + 1, 0, 500));
+        batch.z.push_back(static_cast<double>(i));
+    }
+    columns.add(batch);
+    CHECK(columns.waiting() < kMostWaiting);
+    columns.finish();
+    REQUIRE(columns.columns().size() > kMostWaiting);
+    std::vector<int> times(kPoints);
+    for (const Column& column : columns.columns())
+        for (const ColumnPoint& point : columns.read(column)) ++times[static_cast<std::size_t>(point.z)];
+    CHECK(std::count(times.begin(), times.end(), 1) == static_cast<std::ptrdiff_t>(kPoints));
 }
 
 TEST_CASE("every splat is exported, in every format, with a size that its header explains") {

@@ -3,12 +3,14 @@
 #include "core/error.hpp"
 #include "core/file.hpp"
 #include "core/math/math_hd.hpp"
+#include "sim/drive/prepared_traffic.hpp"
 #include "sim/traffic/ground.hpp"
 #include "sim/traffic/traffic_plan.hpp"
 #include "temp_dir.hpp"
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 using namespace citysplat;
@@ -343,6 +345,45 @@ TEST_CASE("obstacles that would need more poses than memory holds are refused be
                 poses += track.path.poses().size();
             CHECK(static_cast<double>(poses) <= most_poses(field, 90, end_s));
         }
+}
+
+TEST_CASE("obstacles that began thousands of years ago are where they are now") {
+    ObstacleField field = some_field(ObstacleField::Motion::constant_velocity);
+    field.start_s = -9e10;  // 1.5e-5 s between two times since then
+    for (std::uint32_t number = 0; number < field.count; ++number) {
+        const std::vector<Track> tracks = obstacle_tracks(field, number, 100, 120);
+        REQUIRE(!tracks.empty());
+        CHECK(tracks.size() < 200);
+        CHECK(tracks.front().begin_s == Approx(100));
+        CHECK(tracks.back().end_s == Approx(120));
+    }
+}
+
+TEST_CASE("obstacles are there until the end of the sweep that begins last, and at the last moment") {
+    const test::TempDir dir;
+    write(dir / "s.toml", kSensors +
+                              "[[object]]\nname = \"ball\"\nshape = \"sphere\"\nsize_m = 1\n"
+                              "[[obstacle]]\nobject = \"ball\"\ncount = 3\nmin_m = [0, 0, 0]\n"
+                              "max_m = [10, 10, 10]\nspeed_m_s = 1\n");
+    const Scenario scenario = Scenario::load(dir / "s.toml");
+    const Trajectory way({{0, Pose{}}, {100, Pose{{100, 0, 0}, {}}}});
+    const auto there = [&](const SensorWay& sensor, double time_s) {
+        const TrafficSpan span = span_of(std::span(&sensor, 1));
+        const TrafficPlan plan = plan_traffic(scenario.things, some_classes(), span, {});
+        return std::count_if(plan.actors.begin(), plan.actors.end(),
+                             [&](const Actor& actor) { return actor.track.exists(time_s); });
+    };
+    // Scans of 0.1 s may begin at 20 s.
+    CHECK(there({way, 10, 20, 50, 0.1}, 10) == 3);
+    CHECK(there({way, 10, 20, 50, 0.1}, 20) == 3);
+    CHECK(there({way, 10, 20, 50, 0.1}, 20.09) == 3);
+    CHECK(there({way, 10, 20, 50, 0.1}, 21) == 0);
+    // A moment: all rays of a camera, or a picture.
+    CHECK(there({way, 20, 20, 50}, 20) == 3);
+    CHECK(there({way, 0, 1e9, 50}, 100) == 3);
+    // No sweep goes beyond the trajectory.
+    const SensorWay whole{way, 0, 1e9, 50, 0.1};
+    CHECK(span_of(std::span(&whole, 1)).sweep_s == 0);
 }
 
 TEST_CASE("boxes of one size have the reflectance of their own traffic, and tracks without one are counted") {

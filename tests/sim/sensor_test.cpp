@@ -355,5 +355,10 @@ TEST_CASE("mistakes in a sensor file are named with file and key") {
     CHECK_THROWS_WITH(pulsed("1e13"),
                       Catch::Contains("is 1e+13; expected a number from 0.001 to 1000000000 Hz"));
     CHECK_THROWS_WITH(pulsed("1"), Catch::Contains("from 1 to 100000000 rays"));
+    // Rows and lines are the beams of returns, which have 16 bits for them.
+    CHECK_THROWS_WITH(pulsed("1000000\nlines=70000"), Catch::Contains("\"lines\" is 70000"));
+    CHECK_THROWS_WITH(parse("name='x'\nkind='pinhole'\nscan_hz=10\n[pinhole]\ncolumns=1\nrows=65536\n"
+                            "horizontal_deg=70\nvertical_deg=70\n[range]\nmax_m=50\n"),
+                      Catch::Contains("\"rows\" is 65536"));
     CHECK_THROWS_AS(Sensor::load("no-such-sensor"), ConfigError);
 }

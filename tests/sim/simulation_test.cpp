@@ -1,6 +1,7 @@
 #include "sim/drive/simulation.hpp"
 
 #include "core/error.hpp"
+#include "sim/session/session.hpp"
 #include "sim/test_drive.hpp"
 
 #include <catch2/catch.hpp>
@@ -30,6 +31,59 @@ Outcome drive(const MemoryCity& city, const SensorRun& run, const SimulationOpti
               double length_m = 40, double seconds = 2.01) {
     return test::drive(city, run, options, straight_drive(length_m, seconds));
 }
+
+/// Asks for the end as soon as the first rays are cast, and counts how often rays are.
+class StoppingTracer final : public Tracer {
+  public:
+    explicit StoppingTracer(CancelToken& cancel) : cancel_(cancel) {}
+    using Tracer::load;
+    std::string name() const override { return inner_->name(); }
+    TracerTilePtr load(const SplatTile& tile) const override { return inner_->load(tile); }
+    TracerTilePtr load(const TriangleMesh& mesh) const override { return inner_->load(mesh); }
+    std::size_t estimated_bytes(std::uint64_t splats) const override {
+        return inner_->estimated_bytes(splats);
+    }
+    TileSetPtr bind(std::span<const TracerTilePtr> tiles) const override { return inner_->bind(tiles); }
+    std::size_t resident_bytes() const override { return inner_->resident_bytes(); }
+    std::size_t batch_rays(std::span<const Ray>) const override { return 64; }
+    void closest(const Scene& scene, std::span<const Ray> rays, std::span<Hit> hits) const override {
+        ++calls;
+        cancel_.request();
+        inner_->closest(scene, rays, hits);
+    }
+    void nearest(const Scene& scene, std::span<const Ray> rays, std::uint32_t depth, float gap_m,
+                 std::span<HitList> lists) const override {
+        ++calls;
+        cancel_.request();
+        inner_->nearest(scene, rays, depth, gap_m, lists);
+    }
+
+    mutable std::atomic<int> calls{0};
+
+  private:
+    std::unique_ptr<Tracer> inner_ = make_group_tracer();
+    CancelToken& cancel_;
+};
+
+/// A city whose tiles take long: until somebody has enough of waiting, but not for ever.
+class SlowCity final : public TileSource {
+  public:
+    SlowCity(const MemoryCity& city, CancelToken& cancel) : city_(city), cancel_(cancel) {}
+    std::span<const TileEntry> tiles() const override { return city_.tiles(); }
+    SplatTile load(std::size_t tile) const override {
+        cancel_.request();
+        for (int patience = 0; !given_up && patience < 5000; ++patience)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return city_.load(tile);
+    }
+    const ClassMap& classes() const override { return city_.classes(); }
+
+    std::atomic<bool> given_up{false};
+
+  private:
+    const MemoryCity& city_;
+    CancelToken& cancel_;
+};
 
 }  // namespace
 
@@ -90,6 +144,67 @@ TEST_CASE("what was planned and is behind makes room for what is ahead") {
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         REQUIRE(cache.statistics().tiles_loaded == i + 2);
     }
+}
+
+TEST_CASE("who stops a simulation waits neither for the rest of a scan nor for tiles") {
+    const MemoryCity city(test::street(kEast, kNorth, 60), 16);
+    SensorRun run{small_sensor(), {}, 7};
+    const Trajectory trajectory = straight_drive(20, 2.01);
+    for (const std::uint32_t hits : {1u, 5u}) {
+        run.hits = hits;
+        for (const std::uint64_t budget : {std::uint64_t{1} << 30, largest_tile_bytes(city)}) {
+            CancelToken cancel;
+            const StoppingTracer tracer(cancel);
+            Collector sink;
+            Progress progress;
+            const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, 2);
+            CHECK_THROWS_AS(
+                simulate({city, tracer, run, trajectory, with_budget(budget)}, sink, cancel, progress),
+                Interrupted);
+            // A scan has ninety batches; each thread may have begun one.
+            CHECK(tracer.calls < 20);
+            CHECK(sink.scans.empty());
+        }
+    }
+    CancelToken cancel;
+    SlowCity slow(city, cancel);
+    const auto tracer = make_group_tracer();
+    TileCache cache(slow, *tracer, {});
+    const std::vector<std::uint32_t> tiles{0, 1, 2};
+    CHECK_THROWS_AS(cache.acquire(tiles, cancel), Interrupted);
+    slow.given_up = true;
+}
+
+TEST_CASE("a damaged tile that was only planned fails those who need it and nobody else") {
+    std::vector<test::WorldDisc> discs;
+    for (const double x : {8.0, 24.0, 40.0}) discs.push_back({{x, 8, 0}, {0, 0, 1}, 0.5});
+    MemoryCity city(discs, 16);
+    REQUIRE(city.tiles().size() == 3);
+    city.damaged = {1};
+    const auto tracer = make_group_tracer();
+    TileCache cache(city, *tracer, {});
+    cache.plan({1, 2});
+    // There is one loader: when the second tile is there, the first one has failed.
+    for (int patience = 0; cache.statistics().tiles_loaded < 1 && patience < 5000; ++patience)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    REQUIRE(cache.statistics().tiles_loaded == 1);
+    const std::vector<std::uint32_t> first{0}, second{1};
+    CHECK(cache.acquire(first).tiles.size() == 1);
+    CHECK_THROWS_AS(cache.acquire(second), CorruptionError);
+}
+
+TEST_CASE("few scans of many rays are in memory at a time") {
+    const MemoryCity city({{{kEast, kNorth, 0}, {0, 0, 1}, 1}}, 16);
+    const auto tracer = make_group_tracer();
+    const SensorRun few{small_sensor(), {}, 1};
+    SensorRun many{small_sensor(), {}, 1};
+    many.sensor.rays = PinholePattern{4000, 4000, 1, 1};  // 1.2 GB of returns
+    const Trajectory way = straight_drive(10, 2);
+    Session session({city, *tracer});
+    const std::size_t small = session.add({few, way}), large = session.add({many, way});
+    const std::vector<Sweep> sweeps(100, Sweep{100, 0.1});
+    CHECK(session.scans_at_once(small, sweeps) >= 4);
+    CHECK(session.scans_at_once(large, sweeps) == 1);
 }
 
 TEST_CASE("a budget below one tile is refused with the tile and the way out") {
@@ -210,6 +325,15 @@ TEST_CASE("scans begin at the rate asked for, within the times asked for") {
     REQUIRE(slow.size() == 4);
     CHECK(slow[1] == 100.5);
     CHECK_THROWS_AS(scan_times(run, trajectory, {101.95, 200, 0}), UsageError);
+}
+
+TEST_CASE("a drive of an epoch in seconds does not lose its last scan to rounding") {
+    SensorRun run{small_sensor(), {}, 1};
+    std::get<SpinningHead>(run.sensor.rays).pattern.column_time_s /= 2;
+    run.sensor.scan_hz = 20;
+    // 0.05 s before its end a scan begins whose own end is rounded to 2.4e-7 s behind the last pose.
+    const Trajectory trajectory({{1700000000.4, Pose{}}, {1700000000.6, Pose{}}});
+    CHECK(scan_times(run, trajectory, {}).size() == 4);
 }
 
 TEST_CASE("times of scans that nobody can mean are refused before they are listed") {

@@ -201,7 +201,8 @@ std::unique_ptr<PointFile> open_laslib(File file, LasHeader header, LasRecordDec
 
 void require_laz_writing() {}
 
-void compress_las(const std::filesystem::path& las, const std::filesystem::path& laz) {
+void compress_las(const std::filesystem::path& las, const std::filesystem::path& laz,
+                  const CancelToken& cancel) {
     silence();
     const File in(las, File::Mode::read);
     const LasHeader h = read_las_header(in, false);
@@ -222,6 +223,7 @@ void compress_las(const std::filesystem::path& las, const std::filesystem::path&
           coder.init(&stream));
     std::vector<std::byte> records(kPiecePoints * h.record_bytes), aligned(h.record_bytes);
     for (std::uint64_t done = 0; done < h.points;) {
+        cancel.check();
         const auto now = static_cast<std::size_t>(std::min<std::uint64_t>(kPiecePoints, h.points - done));
         in.read_at(h.points_offset + done * h.record_bytes, std::span(records).first(now * h.record_bytes));
         for (std::size_t i = 0; i < now; ++i) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/cancel.hpp"
 #include "io/las/las_records.hpp"
 
 #include <filesystem>
@@ -20,8 +21,9 @@ std::unique_ptr<PointFile> open_laslib(File file, LasHeader header, LasRecordDec
                                        PointFileInfo info, bool salvage);
 
 /// Writes the points, the header and the variable length records of a LAS file as LAZ into another one.
-/// Throws UnavailableError without LASlib.
-void compress_las(const std::filesystem::path& las, const std::filesystem::path& laz);
+/// Throws UnavailableError without LASlib, Interrupted.
+void compress_las(const std::filesystem::path& las, const std::filesystem::path& laz,
+                  const CancelToken& cancel = CancelToken());
 /// The same beside the LAS file, which is removed. Returns the path of the LAZ file. Throws UnavailableError
 /// without LASlib.
 std::filesystem::path replace_by_laz(const std::filesystem::path& las);

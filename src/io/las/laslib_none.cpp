@@ -17,7 +17,9 @@ std::unique_ptr<PointFile> open_laslib(File file, LasHeader, LasRecordDecoder, P
 
 void require_laz_writing() { throw UnavailableError("LAZ is written by LASlib; " + laslib_advice()); }
 
-void compress_las(const std::filesystem::path&, const std::filesystem::path&) { require_laz_writing(); }
+void compress_las(const std::filesystem::path&, const std::filesystem::path&, const CancelToken&) {
+    require_laz_writing();
+}
 
 std::filesystem::path replace_by_laz(const std::filesystem::path& las) {
     require_laz_writing();

@@ -8,10 +8,17 @@
 namespace citysplat::sim {
 
 TrafficSpan span_of(std::span<const SensorWay> ways) {
+    // What exists until a time does not exist at that time, so that even a moment needs some time after it.
+    constexpr double kMoment_s = 1e-3;
     TrafficSpan span{1e300, -1e300, kEmptyBox, {}};
+    double until_s = -1e300;
     for (const SensorWay& way : ways) {
         span.begin_s = std::min(span.begin_s, std::max(way.from_s, way.trajectory.begin_s()));
         span.end_s = std::max(span.end_s, std::min(way.to_s, way.trajectory.end_s()));
+        // A sweep ends before the trajectory does; a moment may be at its very end.
+        const double lasts_s = std::max(way.sweep_s, kMoment_s);
+        until_s =
+            std::max(until_s, std::min(way.to_s + lasts_s, way.trajectory.end_s() + (lasts_s - way.sweep_s)));
         Box3d path = kEmptyBox;
         for (const StampedPose& pose : way.trajectory.poses()) path.grow(pose.world_from_body.translation);
         // The largest object that can reach into the view.
@@ -19,6 +26,7 @@ TrafficSpan span_of(std::span<const SensorWay> ways) {
         span.region.grow(path.widened(way.reach_m + kObject_m));
         span.ways.push_back({&way.trajectory, way.reach_m});
     }
+    span.sweep_s = until_s - span.end_s;
     return span;
 }
 

@@ -38,6 +38,7 @@ struct SensorWay {
     const Trajectory& trajectory;
     double from_s, to_s;  ///< infinite: all of it
     double reach_m;
+    double sweep_s = 0;  ///< a scan may begin at `to_s` and lasts so long
 };
 
 /// The times and places that matter to all of them. Requires one. Trajectories must outlive it.

@@ -56,8 +56,8 @@ void ScenarioSession::prepare(const Sources& sources, const CancelToken& cancel)
         const Trajectory& way = way_of(sensor).path;
         all_known &= !way.empty();
         if (!way.empty())
-            known.push_back(
-                {way, sensor.schedule.from_s, sensor.schedule.to_s, sensor.run.sensor.max_range_m});
+            known.push_back({way, sensor.schedule.from_s, sensor.schedule.to_s, sensor.run.sensor.max_range_m,
+                             sweep_seconds(sensor.run.sensor)});
     }
     TrafficSpan span = span_of(known);
     if (!all_known) {

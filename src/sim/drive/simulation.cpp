@@ -14,7 +14,7 @@ std::vector<double> scan_times(const SensorRun& run, const Trajectory& trajector
     const double rate_hz = schedule.rate_hz > 0 ? schedule.rate_hz : run.sensor.scan_hz;
     const double sweep_s = sweep_seconds(run.sensor);
     const double first = std::max(schedule.from_s, trajectory.begin_s());
-    const double latest_end = trajectory.end_s() + kSweepGrace_s;
+    const double latest_end = trajectory.end_s() + sweep_grace_s(trajectory.end_s());
     const double steps = (std::min(schedule.to_s, latest_end - sweep_s) - first) * rate_hz;
     if (!(steps < static_cast<double>(kMostScans)))
         throw UsageError("from " + format_number(first) + " s on, at " + format_number(rate_hz) +
@@ -47,7 +47,7 @@ SimulationReport simulate(const SimulationJob& job, ScanSink& sink, const Cancel
     const auto bytes = [&](std::uint32_t tile) { return session.tile_bytes(tile); };
     for (std::size_t first = 0; first < times.size();) {
         cancel.check();
-        const std::size_t most = session.scans_at_once(std::span(sweeps).subspan(first));
+        const std::size_t most = session.scans_at_once(sensor, std::span(sweeps).subspan(first));
         const Itinerary::Leg leg = itinerary.leg(first, most, session.tile_budget_bytes(), bytes);
         const std::size_t next = first + leg.scans;
         session.scan(sensor,

@@ -119,6 +119,11 @@ ScanWriter::ScanWriter(const ScanWriterOptions& options)
 
 ScanWriter::~ScanWriter() = default;
 
+void ScanWriter::check(const ScanWriterOptions& options) {
+    manifest_of(options);
+    frame_named(options);
+}
+
 void ScanWriter::consume(const Scan& scan) {
     if (!parts_.empty()) write_files(scan);
     if (options_.boxes) write_boxes(scan);
@@ -189,7 +194,8 @@ void ScanWriter::write_laz(const FileQueue::File& las) {
 void ScanWriter::commit_laz(OutputFile& file) const {
     file.writer().flush();
     OutputFile laz(std::filesystem::path(file.path()).replace_extension(".laz"));
-    io::compress_las(file.partial(), laz.partial());
+    const CancelToken never;
+    io::compress_las(file.partial(), laz.partial(), options_.cancel ? *options_.cancel : never);
     laz.commit();
 }
 
@@ -222,8 +228,10 @@ void ScanWriter::finish() {
     }
     queue_.finish();
     if (decimated_)
-        cloud_summary_.points =
-            decimated_->finish([&](std::span<const std::byte> record) { cloud_->writer().write(record); });
+        cloud_summary_.points = decimated_->finish([&](std::span<const std::byte> record) {
+            if (options_.cancel) options_.cancel->check();
+            cloud_->writer().write(record);
+        });
     if (cloud_) {
         const std::string header =
             cloud_format_->header(cloud_layout_.value_or(CloudLayout{}), cloud_summary_);

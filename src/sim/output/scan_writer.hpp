@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/cancel.hpp"
 #include "core/output_file.hpp"
 #include "sim/output/decimated_cloud.hpp"
 #include "sim/output/file_queue.hpp"
@@ -34,6 +35,8 @@ struct ScanWriterOptions {
     const ObjectBoxes* boxes = nullptr;
     std::uint64_t planned_scans = 0;  ///< no scan has a higher index; see scan_times()
     bool overwrite = false;           ///< replace the scans of another run
+    /// finish() asks it when it makes one cloud of all scans, which takes minutes. Must outlive the writer.
+    const CancelToken* cancel = nullptr;
 };
 
 /// Writes scans into a directory (RunDirectory says which ones it takes):
@@ -59,10 +62,12 @@ class ScanWriter final : public ScanSink {
   public:
     explicit ScanWriter(const ScanWriterOptions& options);
     ~ScanWriter() override;
+    /// Throws what the constructor would because of a format or frame, and changes nothing.
+    static void check(const ScanWriterOptions& options);
 
     void consume(const Scan& scan) override;
     void conclude(const Scan& scan) override;
-    /// Completes headers, poses and times.
+    /// Completes headers, poses and times. Throws Interrupted, too.
     void finish() override;
     /// Of the files of scans that are written so far.
     std::uint64_t bytes() const { return queue_.written_bytes() + laz_bytes_; }

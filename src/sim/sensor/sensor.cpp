@@ -109,11 +109,16 @@ SpinningHead read_spinning(Section& root) {
     return head;
 }
 
+/// How many of what is numbered as beams are: returns have the number in 16 bits.
+std::uint32_t numbered(Section& s, std::string_view key, std::optional<double> fallback = {}) {
+    return static_cast<std::uint32_t>(s.whole(key, 1, kMostBeams, fallback));
+}
+
 RosettePattern read_rosette(Section& root, double scan_hz) {
     Section s = root.section("rosette");
     const double pulses = s.number("pulses_per_second", kPulseRate_hz);
     RosettePattern p{pulses_per_scan(pulses, scan_hz, s.where()),
-                     s.count("lines", 1.0),
+                     numbered(s, "lines", 1.0),
                      1 / pulses,
                      s.number("first_hz", kMirrorRate_hz),
                      s.number("second_hz", kMirrorRate_hz),
@@ -128,7 +133,7 @@ NoddingPattern read_nodding(Section& root, double scan_hz) {
     Section s = root.section("nodding");
     const double pulses = s.number("pulses_per_second", kPulseRate_hz);
     NoddingPattern p{pulses_per_scan(pulses, scan_hz, s.where()),
-                     s.count("lines", 1.0),
+                     numbered(s, "lines", 1.0),
                      1 / pulses,
                      s.number("turn_hz", kMirrorRate_hz),
                      s.number("nod_hz", kMirrorRate_hz),
@@ -145,7 +150,8 @@ PinholePattern read_pinhole(Section& root) {
         const exact::SinCos half = exact::sin_cos(s.number(key, kCameraView_deg) / 2 * exact::kRadPerDegree);
         return half.sin / half.cos;
     };
-    PinholePattern p{s.count("columns"), s.count("rows"), tangent("horizontal_deg"), tangent("vertical_deg")};
+    PinholePattern p{s.count("columns"), numbered(s, "rows"), tangent("horizontal_deg"),
+                     tangent("vertical_deg")};
     s.finish();
     check_rays(static_cast<double>(p.columns) * p.rows, s.where());
     return p;

@@ -20,11 +20,11 @@ std::uint64_t GroupScanner::fire(ScanGroup& group, GroupTiles tiles, const Cance
     KeptHits kept;
     const std::uint64_t before = city_.passes();
     const auto missing = city_.visit(tiles.tiles, cancel, [&](const trace::ResidentCity::Pass& pass) {
-        if (!pass.only()) return trace_pass(group, pass, kept);
+        if (!pass.only()) return trace_pass(group, pass, kept, cancel);
         if (tiles.upcoming) city_.prefetch(tiles.upcoming());
-        trace_at_once(group, pass.tiles);
+        trace_at_once(group, pass.tiles, cancel);
     });
-    mark_missing(group, missing);
+    mark_missing(group, missing, cancel);
     return tiles.fit ? group.scans.size() : city_.passes() - before;
 }
 
@@ -32,11 +32,12 @@ namespace {
 
 /// Calls f(scan of the group, first pulse, count) for batches of pulses, in parallel.
 template <class F>
-void for_each_batch(const ScanGroup& group, std::size_t batch, F f) {
+void for_each_batch(const ScanGroup& group, std::size_t batch, const CancelToken& cancel, F f) {
     std::vector<std::size_t> begins{0};
     for (const ScanRays& rays : group.rays)
         begins.push_back(begins.back() + (rays.size() + batch - 1) / batch);
     parallel_for(begins.back(), [&](std::size_t i) {
+        cancel.check();
         const auto scan =
             static_cast<std::size_t>(std::upper_bound(begins.begin(), begins.end(), i) - begins.begin()) - 1;
         const std::size_t first = (i - begins[scan]) * batch;
@@ -54,9 +55,10 @@ std::size_t GroupScanner::batch_pulses(const ScanGroup& group) {
     return std::max<std::size_t>(1, city_.tracer().batch_rays(sample.rays()) / view.model.beam.rays);
 }
 
-void GroupScanner::trace_at_once(ScanGroup& group, const trace::TileSet& tiles) {
+void GroupScanner::trace_at_once(ScanGroup& group, const trace::TileSet& tiles, const CancelToken& cancel) {
     const trace::Tracer& tracer = city_.tracer();
-    for_each_batch(group, batch_pulses(group), [&](std::size_t s, std::size_t first, std::size_t count) {
+    const std::size_t pulses = batch_pulses(group);
+    for_each_batch(group, pulses, cancel, [&](std::size_t s, std::size_t first, std::size_t count) {
         const ScanView view = group.rays[s].view();
         trace_scan(tracer, {tiles, group.parts[s].parts()}, {view, first, count}, batches_->local(),
                    group.scans[s].returns);
@@ -74,7 +76,8 @@ void GroupScanner::sort_by_distance(const ScanGroup& group, std::vector<std::uin
     for (std::size_t i = 0; i < tiles.size(); ++i) tiles[i] = by_distance[i].second;
 }
 
-void GroupScanner::trace_pass(ScanGroup& group, const trace::ResidentCity::Pass& pass, KeptHits& kept) {
+void GroupScanner::trace_pass(ScanGroup& group, const trace::ResidentCity::Pass& pass, KeptHits& kept,
+                              const CancelToken& cancel) {
     const trace::Tracer& tracer = city_.tracer();
     const ScanView view = group.rays[0].view();
     const ReturnModel& model = view.model;
@@ -89,7 +92,8 @@ void GroupScanner::trace_pass(ScanGroup& group, const trace::ResidentCity::Pass&
     const auto part = [each](auto& all, std::size_t first, std::size_t count) {
         return all.empty() ? std::span(all) : std::span(all).subspan(first * each, count * each);
     };
-    for_each_batch(group, batch_pulses(group), [&](std::size_t, std::size_t first, std::size_t count) {
+    const std::size_t pulses = batch_pulses(group);
+    for_each_batch(group, pulses, cancel, [&](std::size_t, std::size_t first, std::size_t count) {
         RayBatch& batch = batches_->local();
         batch.generate(view, first, count);
         const auto hits = part(kept.hits, first, count);
@@ -121,9 +125,11 @@ void mark_behind(double entry_m, const ReturnModel& model, std::uint32_t ray, Sc
 
 }  // namespace
 
-void GroupScanner::mark_missing(ScanGroup& group, std::span<const std::uint32_t> tiles) {
+void GroupScanner::mark_missing(ScanGroup& group, std::span<const std::uint32_t> tiles,
+                                const CancelToken& cancel) {
     if (tiles.empty()) return;
-    for_each_batch(group, batch_pulses(group), [&](std::size_t s, std::size_t first, std::size_t count) {
+    const std::size_t pulses = batch_pulses(group);
+    for_each_batch(group, pulses, cancel, [&](std::size_t s, std::size_t first, std::size_t count) {
         RayBatch& batch = batches_->local();
         const ScanView view = group.rays[s].view();
         batch.generate(view, first, count);

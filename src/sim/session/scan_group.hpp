@@ -43,15 +43,16 @@ class GroupScanner {
     /// How many pulses of a group make as many rays as the tracer wants at a time.
     std::size_t batch_pulses(const ScanGroup& group);
     /// All tiles are there: returns are made at once.
-    void trace_at_once(ScanGroup& group, const trace::TileSet& tiles);
+    void trace_at_once(ScanGroup& group, const trace::TileSet& tiles, const CancelToken& cancel);
     /// One scan, whose tiles come in several sets, front to back; hits are kept between them.
     struct KeptHits {
         std::vector<trace::Hit> hits;       ///< if the depth is 1
         std::vector<trace::HitList> lists;  ///< otherwise
     };
-    void trace_pass(ScanGroup& group, const trace::ResidentCity::Pass& pass, KeptHits& kept);
+    void trace_pass(ScanGroup& group, const trace::ResidentCity::Pass& pass, KeptHits& kept,
+                    const CancelToken& cancel);
     void sort_by_distance(const ScanGroup& group, std::vector<std::uint32_t>& tiles) const;
-    void mark_missing(ScanGroup& group, std::span<const std::uint32_t> tiles);
+    void mark_missing(ScanGroup& group, std::span<const std::uint32_t> tiles, const CancelToken& cancel);
 
     trace::ResidentCity& city_;
     struct Batches;  ///< one for each thread

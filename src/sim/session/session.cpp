@@ -13,7 +13,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <list>
 
 namespace citysplat::sim {
@@ -22,6 +24,11 @@ std::optional<learn::LearnedPass> learned_pass(const SensorRun& run) {
     const std::filesystem::path& path = run.sensor.model;
     if (path.empty() || !run.noise) return std::nullopt;
     return learn::LearnedPass(learn::SensorModel::load(path), run.sensor, path.string());
+}
+
+double sweep_grace_s(double end_s) {
+    constexpr double kLeast_s = 1e-9;
+    return std::max(kLeast_s, 2 * std::numeric_limits<double>::epsilon() * std::fabs(end_s));
 }
 
 namespace {
@@ -143,11 +150,16 @@ std::size_t Session::add(const SessionSensor& sensor) {
 std::uint64_t Session::tile_bytes(std::uint32_t tile) const { return parts_->city.bytes(tile); }
 std::uint64_t Session::tile_budget_bytes() const { return parts_->city.budget_bytes(); }
 
-std::size_t Session::scans_at_once(std::span<const Sweep> sweeps) const {
+std::size_t Session::scans_at_once(std::size_t sensor, std::span<const Sweep> sweeps) const {
     // Enough to keep all threads busy, few enough to keep returns small in memory.
     const auto most =
         static_cast<std::size_t>(std::clamp(2 * tbb::this_task_arena::max_concurrency(), 4, 64));
-    const auto some = sweeps.first(std::min(most, sweeps.size()));
+    constexpr std::uint64_t kReturnBytes = std::uint64_t{1} << 30;
+    const Sensor& kind = parts_->at(sensor).sensor.run.sensor;
+    const std::uint64_t scan_bytes = std::uint64_t{kind.rays_per_scan()} *
+                                     (kind.beam.returns == ReturnMode::dual ? 2 : 1) * sizeof(Return);
+    const std::size_t fit = std::max<std::size_t>(1, kReturnBytes / std::max<std::uint64_t>(1, scan_bytes));
+    const auto some = sweeps.first(std::min({most, fit, sweeps.size()}));
     return parts_->frames ? parts_->frames->sweeps_that_fit(some) : some.size();
 }
 
@@ -276,7 +288,7 @@ Scan Session::scan(std::size_t sensor, double time_s, const CancelToken& cancel)
     SensorState& state = parts.at(sensor);
     const Trajectory& way = state.sensor.way;
     const double end_s = time_s + state.sweep(time_s).seconds;
-    if (way.empty() || !(time_s >= way.begin_s()) || !(end_s <= way.end_s() + kSweepGrace_s))
+    if (way.empty() || !(time_s >= way.begin_s()) || !(end_s <= way.end_s() + sweep_grace_s(way.end_s())))
         throw UsageError("a scan from " + format_number(time_s) + " to " + format_number(end_s) +
                          " s: the poses of its vehicle are known " +
                          (way.empty() ? std::string("for no time")

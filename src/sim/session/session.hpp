@@ -27,9 +27,9 @@ namespace citysplat::sim {
 /// noise is off. Throws as SensorModel::load() and SensorModel::check() do.
 std::optional<learn::LearnedPass> learned_pass(const SensorRun& run);
 
-/// A sweep may end so much after the last pose: sweeps of 0.1 s on poses of 0.1 s should not lose the last
-/// one to rounding.
-inline constexpr double kSweepGrace_s = 1e-9;
+/// A sweep may end so much after the last pose, which is at `end_s`: sweeps of 0.1 s on poses of 0.1 s should
+/// not lose the last one to rounding. Times of an epoch in seconds have 2·10⁻⁷ s between them.
+double sweep_grace_s(double end_s);
 
 /// What a session looks at. Everything must outlive the session; `traffic` may be told where actors are
 /// (Traffic::tell) between two calls of the session.
@@ -105,7 +105,7 @@ class Session {
     Clearance clearance(const ClearanceBody& body, const Place& place, double limit_m);
 
     /// How many scans of a sensor should be done together, of those whose sweeps are given.
-    std::size_t scans_at_once(std::span<const Sweep> sweeps) const;
+    std::size_t scans_at_once(std::size_t sensor, std::span<const Sweep> sweeps) const;
     std::uint64_t tile_bytes(std::uint32_t tile) const;
     std::uint64_t tile_budget_bytes() const;
 

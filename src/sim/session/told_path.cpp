@@ -57,6 +57,11 @@ Trajectory ToldPath::during(double begin_s, double end_s) const {
 }
 
 Track ToldPath::track_during(double begin_s, double end_s) const {
+    const double known_s = poses_.front().time_s;
+    if (begin_s < known_s && known_s > first_s_)
+        throw UsageError("where " + name_ + " was at " + format_number(begin_s) +
+                         " s is forgotten; what is known begins at " + format_number(known_s) +
+                         " s: give the session a longer history");
     Track track = Track::along(name_, during(begin_s, end_s));
     track.begin_s = first_s_;
     track.end_s = leaves_s_;

@@ -33,6 +33,7 @@ class ToldPath {
     /// The poses that the times from `begin_s` to `end_s` need. Requires that there is one.
     Trajectory during(double begin_s, double end_s) const;
     /// The same as a track: it exists from the first pose on, and stands at the last one until it leaves.
+    /// Throws UsageError when it was told where it was at `begin_s`, and that is forgotten.
     Track track_during(double begin_s, double end_s) const;
 
   private:

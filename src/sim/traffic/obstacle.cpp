@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace citysplat::sim {
 
@@ -13,6 +14,7 @@ namespace {
 using Motion = ObstacleField::Motion;
 
 constexpr double kGravity_m_s2 = 9.81;
+constexpr double kForever_s = std::numeric_limits<double>::infinity();
 /// Between the poses of a fall: 9.81 · 0.0125² / 8 is 0.2 mm.
 constexpr double kFallStep_s = 0.0125;
 
@@ -133,8 +135,9 @@ class TrackMaker {
                 const double wall = v.*axis > 0 ? f_.region.max.*axis : f_.region.min.*axis;
                 leaves_s = std::min(leaves_s, at_s + (wall - w.place.*axis) / (v.*axis));
             }
-            // Rounding may put a place onto the wall that it has just come through.
-            leaves_s = std::max(leaves_s, at_s + 1e-6);
+            // Rounding may put a place onto the wall that it has just come through. Time goes on even where
+            // it has not so many digits.
+            leaves_s = std::max({leaves_s, at_s + 1e-6, std::nextafter(at_s, kForever_s)});
             piece(f_.start_s + at_s, f_.start_s + leaves_s,
                   {{f_.start_s + at_s, {w.place, {}}},
                    {f_.start_s + leaves_s, {w.place + (leaves_s - at_s) * v, {}}}});

@@ -256,19 +256,20 @@ class Planner {
     void add(const ScenarioObstacle& o) {
         ObstacleField field = o.field;
         if (!o.has_start) field.start_s = span_.begin_s;
+        const double end_s = span_.end_s + span_.sweep_s;
         constexpr double kMostPoses = 20e6;  // 1.3 GB
-        const double poses = field.count * most_poses(field, span_.begin_s, span_.end_s);
+        const double poses = field.count * most_poses(field, span_.begin_s, end_s);
         if (!(poses <= kMostPoses))
             throw ConfigError("obstacle \"" + o.name + "\": about " + format_number(poses) +
                               " poses of its " + std::to_string(field.count) + " obstacles between " +
                               format_number(std::min(field.start_s, span_.begin_s)) + " and " +
-                              format_number(span_.end_s) +
+                              format_number(end_s) +
                               " s; the most is 20 million. Lower count or speed_m_s, raise leg_s, or put "
                               "start_s, from_s and to_s closer together");
         for (std::uint32_t i = 0; i < field.count; ++i) {
             cancel_.check();
             const std::uint16_t instance = instances_.next();
-            for (Track& track : obstacle_tracks(field, i, span_.begin_s, span_.end_s)) {
+            for (Track& track : obstacle_tracks(field, i, span_.begin_s, end_s)) {
                 Actor actor;
                 actor.name = track.name = o.name + " " + std::to_string(i);
                 const UsedObject& used = require(o.object, {track, {}, "obstacle \"" + o.name + "\""});

@@ -22,6 +22,7 @@ struct TrafficSpan {
         double reach_m;
     };
     std::vector<Way> ways{};
+    double sweep_s = 0;  ///< what is looked at last begins at `end_s` at the latest, and lasts so long
 };
 
 /// What the table of objects says about an actor.

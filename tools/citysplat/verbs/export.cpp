@@ -44,12 +44,12 @@ struct ExportFlags {
 
 /// Through a LAS file, which does not stay.
 template <class Write>
-std::uint64_t write_laz(const std::filesystem::path& path, const Write& write) {
+std::uint64_t write_laz(const std::filesystem::path& path, const CancelToken& cancel, const Write& write) {
     OutputFile out(path);
     const std::filesystem::path las = std::filesystem::path(out.partial()) += ".las";
     const std::shared_ptr<const void> removal(nullptr, [&las](const void*) { ::unlink(las.c_str()); });
     const std::uint64_t splats = write("las", las);
-    io::compress_las(las, out.partial());
+    io::compress_las(las, out.partial(), cancel);
     out.commit(true);
     return splats;
 }
@@ -86,7 +86,8 @@ void run_removed(Context& context, const ExportFlags& f) {
         return write_removed(context, f, format, path);
     };
     if (f.format == "laz") io::require_laz_writing();
-    const std::uint64_t points = f.format == "laz" ? write_laz(f.out, write) : write(f.format, f.out);
+    const std::uint64_t points =
+        f.format == "laz" ? write_laz(f.out, context.cancel(), write) : write(f.format, f.out);
     context.result(
         {{"points", points}, {"files", {f.out}}, {"seconds", watch.seconds()}},
         f.out + ": " + format_count(points) + " points, " + format_duration(watch.seconds()) + "\n");
@@ -107,7 +108,7 @@ Written write_file(Context& context, const ExportFlags& f, const TileSource& cit
             f.no_extra_bytes ? io::ExportFormat::plain_las : io::export_format_from(format);
         return io::export_splats(city, how, file, context.cancel(), context.progress());
     };
-    return {f.format == "laz" ? write_laz(path, write) : write(f.format, path), 0};
+    return {f.format == "laz" ? write_laz(path, context.cancel(), write) : write(f.format, path), 0};
 }
 
 void check_plain_las(Context& context, const ExportFlags& f, const ClassMap& classes) {

@@ -22,6 +22,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <memory>
@@ -151,6 +152,21 @@ std::map<std::filesystem::path, Trajectory> read_ways(const SimulateFlags& flags
     return ways;
 }
 
+/// Nothing, or what single precision makes of coordinates in the world, which KITTI files have if they are
+/// asked to.
+std::optional<std::string> rounding_of(const sim::ScenarioSensor& sensor, const Trajectory& way) {
+    if (sensor.output.format != "kitti" || sensor.output.frame != "world") return std::nullopt;
+    float most_m = 0;
+    for (const StampedPose& pose : way.poses())
+        most_m = std::max(most_m, static_cast<float>(length(pose.world_from_body.translation)));
+    constexpr float kFine_m = 0.002f;
+    const float step_m = std::nextafter(most_m, std::numeric_limits<float>::infinity()) - most_m;
+    if (step_m < kFine_m) return std::nullopt;
+    return "KITTI files have coordinates in single precision, which in the world is " +
+           format_number(static_cast<double>(step_m)) +
+           " m here: take --frame sensor, whose poses.txt has the rest, or another format";
+}
+
 /// How near the vehicles come to the city and to everything else, in steps in which fast ones move by half a
 /// metre.
 nlohmann::json clearances(Context& context, const TileSource& city, const sim::Traffic& traffic) {
@@ -206,7 +222,8 @@ void run(Context& context, const SimulateFlags& flags) {
         std::vector<sim::SensorWay> all;
         for (const sim::ScenarioSensor& sensor : scenario.sensors)
             all.push_back({ways.at(scenario.trajectory_of(sensor)), sensor.schedule.from_s,
-                           sensor.schedule.to_s, sensor.run.sensor.max_range_m});
+                           sensor.schedule.to_s, sensor.run.sensor.max_range_m,
+                           sim::sweep_seconds(sensor.run.sensor)});
         trace::ResidentCity resident(*city, *backend.tracer, options.cache);
         traffic = traffic_of(scenario, all, resident, context);
         boxes.emplace(traffic.traffic, traffic.rows, traffic.frame_rows);
@@ -217,10 +234,12 @@ void run(Context& context, const SimulateFlags& flags) {
         if (own_directory && !goes_into_bag(sensor)) sensor.output.directory /= sensor.name;
         sensor.output.crs = city->crs();
         sensor.output.overwrite = flags.overwrite;
+        sensor.output.cancel = &context.cancel();
         sensor.output.several = sensor.run.sensor.beam.returns == sim::ReturnMode::dual;
         if (boxes) sensor.output.boxes = &*boxes;
         sensor.output.planned_scans =
             sim::scan_times(sensor.run, ways.at(scenario.trajectory_of(sensor)), sensor.schedule).size();
+        if (!goes_into_bag(sensor)) sim::ScanWriter::check(sensor.output);
         sim::RunDirectory::check(sensor.output.directory, flags.overwrite);
         sim::learned_pass(sensor.run);  // a model that does not fit is refused before anything is written
     }
@@ -240,6 +259,10 @@ void run(Context& context, const SimulateFlags& flags) {
     sim::SimulationReport total;
     for (sim::ScenarioSensor& sensor : scenario.sensors) {
         options.schedule = sensor.schedule;
+        if (const auto rounding = rounding_of(sensor, ways.at(scenario.trajectory_of(sensor)))) {
+            warnings.push_back(name_of(sensor) + ": " + *rounding);
+            context.warn(warnings.back());
+        }
         std::optional<sim::ScanWriter> files;
         if (!goes_into_bag(sensor)) files.emplace(sensor.output);
         sim::ScanSink& sink = files ? *files : bag->sink(next_bagged++);
