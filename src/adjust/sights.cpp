@@ -42,6 +42,7 @@ void Sights::add(std::uint32_t slot, Vec3d offset_m) {
 }
 
 bool Sights::passes(std::uint32_t slot, Vec3d offset_m) const {
+    if (!(length(offset_m) > 0)) return false;  // the place of the sensor itself lies in no direction
     const std::uint16_t nearest =
         nearest_cm_[slot * kBins + bin_of(offset_m)].load(std::memory_order_relaxed);
     return nearest != kNothing && nearest > 100 * ((1 + kMarginShare) * length(offset_m) + kMargin_m);

@@ -48,11 +48,16 @@ class NeighbourTree {
 
   private:
     /// Of several neighbours that are as far in float the tree takes one by its order: it must not depend on
-    /// who read the points first.
+    /// who read the points first. One point of each place is enough: a query looks at all that are as far as
+    /// the nearest, and would look at thousands in the place where a sensor stood.
     static std::vector<ColumnPoint> sorted(std::vector<ColumnPoint> points) {
         std::sort(points.begin(), points.end(), [](const ColumnPoint& a, const ColumnPoint& b) {
             return std::tie(a.x, a.y, a.z) < std::tie(b.x, b.y, b.z);
         });
+        const auto same_place = [](const ColumnPoint& a, const ColumnPoint& b) {
+            return a.x == b.x && a.y == b.y && a.z == b.z;
+        };
+        points.erase(std::unique(points.begin(), points.end(), same_place), points.end());
         return points;
     }
     using Tree = nanoflann::KDTreeSingleIndexAdaptor<nanoflann::L2_Simple_Adaptor<float, NeighbourTree>,
@@ -97,14 +102,21 @@ std::vector<ColumnPoint> surroundings(const PointColumns& reference, Column cent
     return all;
 }
 
+struct BothClouds {
+    const PointColumns &simulated, &reference;
+};
+
 /// Calls found(point, distance) for every simulated point of a column.
 template <class Found>
-void compare_column(const PointColumns& simulated, const PointColumns& reference, Column column,
-                    const Found& found) {
+void compare_column(const BothClouds& clouds, Column column, const CancelToken& cancel, const Found& found) {
+    constexpr std::size_t kUnchecked = 4096;  // queries between two looks at `cancel`
+    const auto& [simulated, reference] = clouds;
     std::vector<ColumnPoint> far;
+    std::size_t asked = 0;
     {
         const NeighbourTree tree(reference.read(column));
         for (const ColumnPoint& query : simulated.read(column)) {
+            if (asked++ % kUnchecked == 0) cancel.check();
             const double distance = tree.distance_to(query);
             if (distance <= kHalo_m)
                 found(query, distance);
@@ -114,7 +126,10 @@ void compare_column(const PointColumns& simulated, const PointColumns& reference
     }
     if (far.empty()) return;
     const NeighbourTree tree(surroundings(reference, column));
-    for (const ColumnPoint& query : far) found(query, tree.distance_to(query));
+    for (const ColumnPoint& query : far) {
+        if (asked++ % kUnchecked == 0) cancel.check();
+        found(query, tree.distance_to(query));
+    }
 }
 
 PointDistance in_world(Column column, const ColumnPoint& p, double distance_m) {
@@ -148,7 +163,7 @@ DistancesByClass cloud_to_cloud(const ComparedClouds& clouds, const std::filesys
             cancel.check();
             const Column column = columns[first + i];
             DistancesByClass part;
-            compare_column(simulated_columns, reference_columns, column,
+            compare_column({simulated_columns, reference_columns}, column, cancel,
                            [&](const ColumnPoint& point, double distance_m) {
                                part.add(point.label, distance_m);
                                if (take) waiting[i].push_back(in_world(column, point, distance_m));

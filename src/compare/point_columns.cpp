@@ -10,8 +10,8 @@ constexpr std::size_t kBufferPoints = 4096;
 
 }  // namespace
 
-PointColumns::PointColumns(const std::filesystem::path& directory, double halo_m)
-    : halo_m_(halo_m), file_(temporary_file(directory)) {}
+PointColumns::PointColumns(const std::filesystem::path& directory, double halo_m, std::size_t most_waiting)
+    : halo_m_(halo_m), most_waiting_(most_waiting), file_(temporary_file(directory)) {}
 
 void PointColumns::add(const PointBatch& batch, const Region* only) {
     const std::lock_guard lock(mutex_);
@@ -34,7 +34,11 @@ void PointColumns::add(const PointBatch& batch, const Region* only) {
 void PointColumns::put(Column column, const ColumnPoint& point) {
     Bucket& bucket = buckets_[column];
     bucket.buffer.push_back(point);
+    ++waiting_;
     if (bucket.buffer.size() == kBufferPoints) flush(bucket);
+    // A wide city has more columns than there is memory for buffers.
+    if (waiting_ >= most_waiting_)
+        for (auto& [other, waiting] : buckets_) flush(waiting);
 }
 
 void PointColumns::flush(Bucket& bucket) {
@@ -43,13 +47,13 @@ void PointColumns::flush(Bucket& bucket) {
     file_.write_at(end_, bytes);
     bucket.chunks.emplace_back(end_, static_cast<std::uint32_t>(bucket.buffer.size()));
     end_ += bytes.size();
-    bucket.buffer.clear();
+    waiting_ -= bucket.buffer.size();
+    bucket.buffer = {};
 }
 
 void PointColumns::finish() {
     for (auto& [column, bucket] : buckets_) {
         flush(bucket);
-        bucket.buffer = {};
         columns_.push_back(column);
     }
 }

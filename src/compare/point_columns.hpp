@@ -27,17 +27,23 @@ struct ColumnPoint {
 static_assert(sizeof(ColumnPoint) == 16);
 
 /// Points scattered to square columns in a temporary file that is already deleted: it vanishes with the
-/// process, however that ends. Memory: one buffer of 64 KiB per column with points.
+/// process, however that ends. Memory: the points that wait to be written, a limited number, and 16 bytes for
+/// each piece of a column in the file.
 ///
 /// Threads: add() from several threads; afterwards read() from several threads.
 class PointColumns {
   public:
     static constexpr double kSize_m = 32;
-    /// Points within `halo_m` of a column's edge belong to the neighbour too.
-    PointColumns(const std::filesystem::path& directory, double halo_m);
+    static constexpr std::size_t kMostWaiting = std::size_t{1} << 22;  ///< 64 MiB
+    /// Points within `halo_m` of a column's edge belong to the neighbour too. `most_waiting` changes no
+    /// result.
+    PointColumns(const std::filesystem::path& directory, double halo_m,
+                 std::size_t most_waiting = kMostWaiting);
 
     /// With `only`: the points in that region.
     void add(const PointBatch& batch, const Region* only = nullptr);
+    /// How many points are in memory and not yet in the file.
+    std::size_t waiting() const { return waiting_; }
     /// Requires that adding is over.
     void finish();
     const std::vector<Column>& columns() const { return columns_; }
@@ -53,6 +59,7 @@ class PointColumns {
     void flush(Bucket& bucket);
 
     double halo_m_;
+    std::size_t most_waiting_, waiting_ = 0;
     File file_;
     std::uint64_t end_ = 0;
     std::mutex mutex_;

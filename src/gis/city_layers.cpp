@@ -5,6 +5,7 @@
 #include "io/input/reading.hpp"
 #include "tiling/store/product_kinds.hpp"
 
+#include <limits>
 #include <map>
 #include <set>
 
@@ -76,6 +77,8 @@ class Layers {
         const auto first = since(catalog_, wish_.generation, rows, cancel_);
         for (const ProductRow& t : rows) {
             const double side = side_of(t.tile, wish_.generation.tile_size_m);
+            // A tile without splats has no height. SQLite keeps what is not a number as NULL.
+            constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
             const std::array<Cell, 10> cells{t.tile.text(),
                                              std::int64_t{t.tile.level},
                                              cell(t.points),
@@ -83,8 +86,8 @@ class Layers {
                                              cell(t.splats),
                                              static_cast<double>(t.splats) / (side * side),
                                              cell(t.object_bytes),
-                                             t.box[2],
-                                             t.box[5],
+                                             t.object ? t.box[2] : kNothing,
+                                             t.object ? t.box[5] : kNothing,
                                              first.at(t.tile)};
             out.add_box(box_of(t.tile, wish_.generation.tile_size_m), cells);
             ++report_.counts.tiles;
@@ -113,8 +116,11 @@ class Layers {
                                             cell(source.counts.without_sensor),
                                             cell(source.content_bytes)};
             const LatticeBox& b = source.bounds;
-            out.add_box({to_metres(b.min_x), to_metres(b.min_y), to_metres(b.max_x), to_metres(b.max_y)},
-                        cells);
+            if (b.min_x < b.max_x)
+                out.add_box({to_metres(b.min_x), to_metres(b.min_y), to_metres(b.max_x), to_metres(b.max_y)},
+                            cells);
+            else  // no point of it was kept
+                out.add_nowhere(cells);
             ++report_.counts.inputs;
         }
     }

@@ -78,8 +78,12 @@ std::optional<EptIndex> EptIndex::read(const fs::path& folder) {
         if (root.at("version") != kIndexVersion) return std::nullopt;
         EptIndex index;
         index.tile_size_m = root.at("tile_size_m");
+        index.finished = root.value("finished", true);
         index.cube = {root.at("min_m").at(0), root.at("min_m").at(1), root.at("min_m").at(2),
                       root.at("leaf_depth")};
+        if (index.cube.leaf_depth < 1 || index.cube.leaf_depth > kEptMostLeafDepth)
+            throw InputError(path.string() + ": no cube has leaves at the depth " +
+                             std::to_string(index.cube.leaf_depth) + kWayOut);
         for (const auto& [name, tile] : root.at("tiles").items()) {
             TileKey key;
             const auto hash = hash_from(tile.at("digest").get<std::string>());
@@ -102,13 +106,13 @@ void EptIndex::write(const fs::path& folder) const {
         for (const tiling::Sector& s : tile.sectors) sectors.push_back({s.x, s.y});
         listed[key.text()] = {{"digest", tile.digest.hex()}, {"sectors", sectors}};
     }
-    write_text(folder / "citysplat.json", json{{"version", kIndexVersion},
-                                               {"tile_size_m", tile_size_m},
-                                               {"min_m", {cube.min_x_m, cube.min_y_m, cube.min_z_m}},
-                                               {"leaf_depth", cube.leaf_depth},
-                                               {"tiles", listed}}
-                                                  .dump(1) +
-                                              "\n");
+    json root{{"version", kIndexVersion},
+              {"tile_size_m", tile_size_m},
+              {"min_m", {cube.min_x_m, cube.min_y_m, cube.min_z_m}},
+              {"leaf_depth", cube.leaf_depth},
+              {"tiles", listed}};
+    if (!finished) root["finished"] = false;
+    write_text(folder / "citysplat.json", root.dump(1) + "\n");
 }
 
 fs::path EptHierarchy::file_of(const EptKey& key) const {

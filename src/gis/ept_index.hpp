@@ -27,6 +27,8 @@ struct EptIndex {
         friend bool operator==(const Tile&, const Tile&) = default;
     };
     std::map<TileKey, Tile> tiles;
+    /// False while a run writes the files: what a stopped run leaves is a mixture of two states.
+    bool finished = true;
 
     /// Nothing when there is no such file, or one of another version. Throws InputError when it is damaged.
     static std::optional<EptIndex> read(const std::filesystem::path& folder);

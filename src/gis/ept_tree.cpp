@@ -94,7 +94,7 @@ bool EptCube::holds(const std::array<double, 6>& box) const {
 }
 
 EptCube ept_cube_around(const std::array<double, 6>& box) {
-    for (int depth = 1; depth < 24; ++depth) {
+    for (int depth = 1; depth <= kEptMostLeafDepth; ++depth) {
         EptCube cube;
         cube.leaf_depth = depth;
         const std::int64_t step = cube.side_m() / 2;
@@ -104,7 +104,9 @@ EptCube ept_cube_around(const std::array<double, 6>& box) {
         cube.min_x_m = corner(box[0]), cube.min_y_m = corner(box[1]), cube.min_z_m = corner(box[2]);
         if (cube.holds(box)) return cube;
     }
-    throw UsageError("the city is larger than an EPT can be");
+    throw UsageError("the city is larger than an EPT can be, whose cube has a side of " +
+                     std::to_string((kEptLeafSide_m << kEptMostLeafDepth) / 1000) +
+                     " km at most; do splats lie far from all others?");
 }
 
 std::string EptKey::text() const {

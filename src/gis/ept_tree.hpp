@@ -27,6 +27,10 @@ inline constexpr int kEptCellsPerSide_bits = 7;
 inline constexpr std::size_t kEptFewPoints = 32'768;
 /// So many halvings below 64 m a node takes what is left: its side is 25 cm.
 inline constexpr int kEptDeepest = 8;
+/// Points are written as 32-bit numbers of lattice steps from the middle of the cube: 524 km is its largest
+/// side.
+inline constexpr int kEptMostLeafDepth = 32 - kLatticeBits - 6;
+static_assert(kEptLeafSide_m == 1 << 6);
 
 struct EptCube {
     std::int64_t min_x_m = 0, min_y_m = 0, min_z_m = 0;
@@ -38,7 +42,8 @@ struct EptCube {
 };
 
 /// The least cube of the tree's kind around a box (min x, y, z, max x, y, z in metres). It begins at a
-/// multiple of half its side, so that a city may grow within it.
+/// multiple of half its side, so that a city may grow within it. Throws UsageError when it would be larger
+/// than an EPT can be.
 EptCube ept_cube_around(const std::array<double, 6>& box);
 
 struct EptKey {

@@ -152,13 +152,14 @@ class EptRun {
           folder_(folder),
           sources_(wish.city),
           box_(box_of(wish.city)),
-          is_update_(old && old->tile_size_m == wish.tile_size_m && old->cube.holds(box_)),
+          is_update_(old && old->finished && old->tile_size_m == wish.tile_size_m && old->cube.holds(box_)),
           stale_(old && !is_update_),
-          index_(is_update_ ? std::move(*old) : EptIndex{ept_cube_around(box_), wish.tile_size_m, {}}),
+          index_(is_update_ ? std::move(*old) : EptIndex{ept_cube_around(box_), wish.tile_size_m, {}, false}),
           codec_(index_.cube),
           hierarchy_(folder, index_.cube) {}
 
     EptReport run(const CancelToken& cancel, Progress& progress) {
+        if (!is_update_) write_unfinished();
         if (stale_) remove_all();
         create_directories_durably(folder_ / "ept-data");
         create_directories_durably(folder_ / "ept-hierarchy");
@@ -181,13 +182,19 @@ class EptRun {
                 (s.y - index_.cube.min_y_m / kEptLeafSide_m) >> up};
     }
 
-    /// The city has outgrown the cube, or has other tiles: what was there is of no use.
-    void remove_all() {
-        for (const char* name : {"ept.json", "citysplat.json", "ept-data", "ept-hierarchy"})
-            fs::remove_all(folder_ / name);
+    /// Says whose the directory is before there is anything else in it.
+    void write_unfinished() {
+        index_.finished = false;
+        index_.write(folder_);
     }
 
-    /// Sectors of tiles that are others than the index says; forgets these there, before anything is written.
+    /// The city has outgrown the cube or has other tiles, or the last run was stopped: what was there is of
+    /// no use.
+    void remove_all() {
+        for (const char* name : {"ept.json", "ept-data", "ept-hierarchy"}) fs::remove_all(folder_ / name);
+    }
+
+    /// Sectors of tiles that are others than the index says; forgets these there.
     void find_dirty(const CancelToken& cancel) {
         std::set<Sector> dirty;
         next_.clear();
@@ -222,7 +229,7 @@ class EptRun {
     }
 
     void make(const CancelToken& cancel, Progress& progress) {
-        index_.write(folder_);
+        if (is_update_) write_unfinished();
         Progress::Stage stage(progress, "ept", dirty_.size(), "sectors");
         for (std::size_t i = 0; i < dirty_.size(); ++i) {
             cancel.check();
@@ -239,6 +246,7 @@ class EptRun {
         for (const fs::path& path : unused_) report_.nodes_removed += fs::remove(path);
         write_ept_json(folder_, index_.cube, {report_.points, box_, wish_.city.crs()});
         index_.tiles = next_;
+        index_.finished = true;
         index_.write(folder_);
     }
 

@@ -28,8 +28,8 @@ struct EptReport {
 /// nodes compressed with zstd, JSON hierarchy (ept_tree.hpp says which point is where). Into a directory that
 /// this function made before it writes only what changed: nodes of sectors whose tiles are others now, and
 /// those above them. Every file is what a first export into the same cube would write. A run that was stopped
-/// leaves a mixture; the next one mends it. Throws ConfigError when the directory holds anything else. Holds
-/// the points of one sector, and of the nodes above it.
+/// leaves a mixture; the next one writes everything anew. Throws ConfigError when the directory holds
+/// anything else. Holds the points of one sector, and of the nodes above it.
 EptReport write_ept(const EptWish& wish, const std::filesystem::path& folder, const CancelToken& cancel,
                     Progress& progress);
 

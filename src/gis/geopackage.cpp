@@ -191,6 +191,15 @@ void GeoPackage::add_line(std::span<const Vec3d> places, std::span<const Cell> c
 
 void GeoPackage::add(std::span<const std::byte> geometry, std::span<const Cell> cells) {
     insert_->bind(1, geometry);
+    add_cells(cells);
+}
+
+void GeoPackage::add_nowhere(std::span<const Cell> cells) {
+    insert_->bind_null(1);
+    add_cells(cells);
+}
+
+void GeoPackage::add_cells(std::span<const Cell> cells) {
     int index = 2;
     for (const Cell& cell : cells) {
         if (const auto* whole = std::get_if<std::int64_t>(&cell)) insert_->bind(index, *whole);

@@ -49,10 +49,13 @@ class GeoPackage {
     /// An axis-parallel rectangle.
     void add_box(const std::array<double, 4>& min_x_min_y_max_x_max_y, std::span<const Cell> cells);
     void add_line(std::span<const Vec3d> places, std::span<const Cell> cells);
+    /// A feature without a geometry.
+    void add_nowhere(std::span<const Cell> cells);
     void finish();
 
   private:
     void add(std::span<const std::byte> geometry, std::span<const Cell> cells);
+    void add_cells(std::span<const Cell> cells);
     void grow(double x, double y);
     void end_layer();
 

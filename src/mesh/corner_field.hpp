@@ -46,10 +46,13 @@ class CornerField {
     class Worker {
       public:
         virtual ~Worker() = default;
-        /// Fills the corners of a block, whose sums are loaded already. All of them were Corner{}.
+        /// Fills the corners of a block, whose sums are loaded already. All of them were Corner{}. Throws
+        /// Interrupted.
         virtual void fill(const BoxSums& sums, CornerBlock& out) = 0;
     };
-    virtual std::unique_ptr<Worker> make_worker(const VoxelPoints& points) const = 0;
+    /// Requires that the points and `cancel` outlive the worker.
+    virtual std::unique_ptr<Worker> make_worker(const VoxelPoints& points,
+                                                const CancelToken& cancel) const = 0;
     /// Along each axis, in voxels: k_max of H^k.
     virtual int reach_voxels() const = 0;
 };

@@ -45,17 +45,22 @@ struct Sums {
 
 class ImlsWorker final : public CornerField::Worker {
   public:
-    ImlsWorker(const ImlsField& field, const ImlsParams& params, const VoxelPoints& points)
+    ImlsWorker(const ImlsField& field, const ImlsParams& params, const VoxelPoints& points,
+               const CancelToken& cancel)
         : field_(field),
           params_(params),
           points_(points),
+          cancel_(cancel),
           steps_(points.grid().steps()),
           farthest_(static_cast<std::int64_t>(params.truncation * static_cast<double>(steps_))) {}
 
     void fill(const BoxSums& sums, CornerBlock& out) override {
         find_normals(sums);
         std::fill(sums_.begin(), sums_.end(), Sums{});
-        for (const Plane& plane : planes_) add_voxel(sums.block(), plane);
+        for (const Plane& plane : planes_) {
+            cancel_.check();
+            add_voxel(sums.block(), plane);
+        }
         const double most = params_.truncation * static_cast<double>(steps_);
         for (std::size_t i = 0; i < sums_.size(); ++i) {
             const Sums& s = sums_[i];
@@ -148,6 +153,7 @@ class ImlsWorker final : public CornerField::Worker {
     const ImlsField& field_;
     const ImlsParams& params_;
     const VoxelPoints& points_;
+    const CancelToken& cancel_;
     std::int64_t steps_, farthest_;
     std::vector<Sums> sums_ =
         std::vector<Sums>(static_cast<std::size_t>(kBlockCorners * kBlockCorners * kBlockCorners));
@@ -197,8 +203,9 @@ std::int64_t ImlsField::weight(std::int64_t distance2) const {
 
 int ImlsField::reach_voxels() const { return static_cast<int>(std::ceil(params_.truncation)) + kFarNormal; }
 
-std::unique_ptr<CornerField::Worker> ImlsField::make_worker(const VoxelPoints& points) const {
-    return std::make_unique<ImlsWorker>(*this, params_, points);
+std::unique_ptr<CornerField::Worker> ImlsField::make_worker(const VoxelPoints& points,
+                                                            const CancelToken& cancel) const {
+    return std::make_unique<ImlsWorker>(*this, params_, points, cancel);
 }
 
 }  // namespace citysplat::mesh

@@ -50,7 +50,7 @@ class ImlsField final : public CornerField {
     /// Requires valid parameters.
     explicit ImlsField(const ImlsParams& params);
 
-    std::unique_ptr<Worker> make_worker(const VoxelPoints& points) const override;
+    std::unique_ptr<Worker> make_worker(const VoxelPoints& points, const CancelToken& cancel) const override;
     int reach_voxels() const override;
     /// Eq. 3 for a squared distance in steps², in units of 2⁻²⁰; 0 beyond the truncation.
     std::int64_t weight(std::int64_t distance2) const;

@@ -64,8 +64,13 @@ struct Crossing {
 /// Makes the triangles of one block after the other.
 class BlockMesher {
   public:
-    BlockMesher(const VoxelPoints& points, const CornerField& field, const CellRange& core)
-        : points_(points), core_(core), sums_(field.reach_voxels()), worker_(field.make_worker(points)) {}
+    BlockMesher(const VoxelPoints& points, const CornerField& field, const CellRange& core,
+                const CancelToken& cancel)
+        : points_(points),
+          core_(core),
+          cancel_(cancel),
+          sums_(field.reach_voxels()),
+          worker_(field.make_worker(points, cancel)) {}
 
     Piece make(const Voxel& block) {
         Piece piece;
@@ -141,6 +146,7 @@ class BlockMesher {
         const std::size_t place = ((CornerBlock::at(low.x, low.y, low.z) * 3 + edge.axis) * 2 + a) * 2 + b;
         std::uint32_t& number = number_of_[place];
         if (number == kNone) {
+            cancel_.check();
             number = static_cast<std::uint32_t>(piece.vertices.size());
             piece.vertices.push_back(
                 vertex_at({{low, edge.axis}, corner(low).side[a], corner(high).side[b]}));
@@ -180,6 +186,7 @@ class BlockMesher {
 
     const VoxelPoints& points_;
     CellRange core_;
+    const CancelToken& cancel_;
     BoxSums sums_;
     CornerBlock corners_;
     std::unique_ptr<CornerField::Worker> worker_;
@@ -189,7 +196,7 @@ class BlockMesher {
 };
 
 /// Joins the pieces; vertices on the borders of blocks become one.
-Piece joined(std::vector<Piece> pieces) {
+Piece joined(std::vector<Piece> pieces, const CancelToken& cancel) {
     struct SamePlace {
         std::size_t operator()(const MeshVertex& v) const {
             const auto word = [](std::int32_t c) { return static_cast<std::uint64_t>(c); };
@@ -199,6 +206,7 @@ Piece joined(std::vector<Piece> pieces) {
     Piece whole;
     std::unordered_map<MeshVertex, std::uint32_t, SamePlace> number_of;
     for (Piece& piece : pieces) {
+        cancel.check();
         std::vector<std::uint32_t> number;
         number.reserve(piece.vertices.size());
         for (const MeshVertex& v : piece.vertices) {
@@ -249,13 +257,13 @@ MeshTile make_mesh(tiling::Region region, std::int64_t voxel_steps, const Corner
     std::vector<Piece> pieces(blocks.size());
     constexpr std::size_t kBlocksAtOnce = 16;
     for_each_chunk(blocks.size(), kBlocksAtOnce, cancel, [&](std::size_t begin, std::size_t end) {
-        BlockMesher mesher(points, field, core);
+        BlockMesher mesher(points, field, core, cancel);
         for (std::size_t i = begin; i < end; ++i) {
             cancel.check();
             pieces[i] = mesher.make(blocks[i]);
         }
     });
-    Piece whole = joined(std::move(pieces));
+    Piece whole = joined(std::move(pieces), cancel);
     const TileFrame chosen = choose_frame(whole.vertices, frame);
     return {chosen, whole.vertices, whole.triangles};
 }

@@ -94,8 +94,8 @@ class Judge {
 
 class TsdfWorker final : public CornerField::Worker {
   public:
-    TsdfWorker(const MeshParams& params, const VoxelPoints& points)
-        : params_(params), points_(points), judge_(params, points.grid().steps()) {}
+    TsdfWorker(const MeshParams& params, const VoxelPoints& points, const CancelToken& cancel)
+        : params_(params), points_(points), cancel_(cancel), judge_(params, points.grid().steps()) {}
 
     void fill(const BoxSums& sums, CornerBlock& out) override {
         open_.clear();
@@ -154,6 +154,7 @@ class TsdfWorker final : public CornerField::Worker {
 
     /// Each side by its own points. True when at least one qualifies.
     bool settle_sides(const BoxSums& sums, const Voxel& at, int level, Vec3d normal, Corner& corner) {
+        cancel_.check();  // a voxel beside a car that stood may hold a million points
         const VoxelGrid& grid = points_.grid();
         const Voxel& block = sums.block();
         const std::int64_t ox = grid.corner(0, block.x + at.x), oy = grid.corner(1, block.y + at.y),
@@ -185,6 +186,7 @@ class TsdfWorker final : public CornerField::Worker {
 
     const MeshParams& params_;
     const VoxelPoints& points_;
+    const CancelToken& cancel_;
     Judge judge_;
     std::vector<Voxel> open_, still_open_;
     std::vector<Candidate> candidates_;
@@ -196,8 +198,9 @@ class TsdfWorker final : public CornerField::Worker {
 
 TsdfField::TsdfField(const MeshParams& params) : params_(params) {}
 
-std::unique_ptr<CornerField::Worker> TsdfField::make_worker(const VoxelPoints& points) const {
-    return std::make_unique<TsdfWorker>(params_, points);
+std::unique_ptr<CornerField::Worker> TsdfField::make_worker(const VoxelPoints& points,
+                                                            const CancelToken& cancel) const {
+    return std::make_unique<TsdfWorker>(params_, points, cancel);
 }
 
 }  // namespace citysplat::mesh

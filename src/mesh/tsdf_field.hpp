@@ -17,7 +17,7 @@ class TsdfField final : public CornerField {
     /// Requires valid parameters.
     explicit TsdfField(const MeshParams& params);
 
-    std::unique_ptr<Worker> make_worker(const VoxelPoints& points) const override;
+    std::unique_ptr<Worker> make_worker(const VoxelPoints& points, const CancelToken& cancel) const override;
     int reach_voxels() const override { return params_.most_level; }
 
   private:

@@ -120,6 +120,11 @@ TEST_CASE("a slot saw through a place when all it saw in that direction lies wel
         CHECK(one.passes(0, 10.0 * d) == (20 * length(d) > 0.5 + 0.3 * length(d)));
         CHECK_FALSE(one.passes(0, -10.0 * d));
     }
+    // The place of the sensor itself lies in no direction, whatever was seen around it.
+    for (const double x : {-9.0, 0.0, 9.0})
+        for (const double y : {-9.0, 0.0, 9.0})
+            for (const double z : {-9.0, 9.0}) sights.add(0, {x, y, z});
+    CHECK_FALSE(sights.passes(0, {0, 0, 0}));
 }
 
 TEST_CASE("a wall that the rays of a second later pass through was a bus") {

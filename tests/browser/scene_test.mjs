@@ -1,4 +1,5 @@
 // The choice of cubes, without a browser: a made-up city of 10 000 tiles and a billion splats.
+import { Player } from '../../web/player.js';
 import { Scene } from '../../web/scene.js';
 import { check, finish, test } from './check.mjs';
 
@@ -63,6 +64,42 @@ await test('a flight of 200 steps over 10 000 tiles keeps both budgets and alway
   console.log(`       ${requests} requests, ${scene.loaded} cubes loaded, ${scene.dropped} dropped, at most ${(most / 2 ** 20).toFixed(0)} MiB`);
 });
 
+await test('a long flight leaves nothing behind of the cubes that were dropped', async () => {
+  const scene = newScene();
+  scene.byteBudget = 24 * 2 ** 20;
+  for (let i = 0; i < 40; i++) {
+    scene.moved();
+    await settle(scene, { eye: [500 + 125 * i, 3200, 30], yaw: 0, pitch: -0.3, fov: 1.3 });
+  }
+  check(scene.dropped > 20, `${scene.dropped} cubes were dropped on the way`);
+  const cubes = [...scene.cubes.values()], here = cubes.filter((c) => c.state === 'ready').length;
+  check(cubes.every((c) => c.state === 'ready' || c.pieces.length === 0), 'a cube that is not here keeps no pieces');
+  check(cubes.length <= 1 + 8 * here, `${cubes.length} cubes are known: the ${here} that are here, and those right below them`);
+  check(cubes.every((c) => !c.parent || scene.cubes.get(c.parent.key) === c.parent), 'the cube above each of them is known');
+});
+
+await test('a cube that cannot be had is told, whatever else arrives after it', async () => {
+  const scene = newScene(), camera = { eye: [3000, 3000, 400], yaw: 0.3, pitch: -0.8, fov: 1.3 };
+  let broken = '', isBroken = true;
+  const { load } = scene;
+  scene.load = async (id) => {
+    if (id[0] === 7) broken ||= id.join();
+    if (isBroken && id.join() === broken) throw new Error('this cube is broken');
+    return load(id);
+  };
+  await settle(scene, camera);
+  const loaded = scene.loaded;
+  scene.moved();
+  await settle(scene, { ...camera, eye: [500, 500, 2000], pitch: -1.2 });
+  check(broken !== '' && scene.loaded > loaded, 'others arrive after it');
+  check(scene.trouble === 'this cube is broken', `"${scene.trouble}" is what the page says`);
+  isBroken = false;
+  scene.retry();
+  scene.moved();
+  await settle(scene, camera);
+  check(scene.trouble === null, 'nothing is missing any more');
+});
+
 await test('where memory is short the picture is coarser, and nothing is loaded and dropped in turn', async () => {
   const scene = newScene(), camera = { eye: [3200, 3200, 30], yaw: 1, pitch: -0.2, fov: 1.3 };
   scene.byteBudget = 12 * 2 ** 20;
@@ -97,6 +134,20 @@ await test('the parts that are shown cover what the coarsest cube shows, once', 
     await new Promise((resolve) => setImmediate(resolve));
   }
   check(scene.loaded > 10, 'cubes were loaded');
+});
+
+await test('a scan that was on its way when the GPU was lost is counted once', async () => {
+  /** @type {(() => void)[]} */ const answers = [];
+  const ask = () => new Promise((resolve) => answers.push(() => resolve({ arrayBuffer: () => cubeMessage([3, 0, 0, 0]) })));
+  let textures = 0;
+  const player = new Player({ sensors: [{ name: 'roof', frame: 'world', boxes: false, times: [0], poses: [[]] }] }, ask,
+    { upload: () => { textures++; return {}; }, drop: () => {} });
+  player.forget();
+  check(answers.length === 2, 'it is asked for again');
+  for (const answer of answers) answer();
+  for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
+  check(player.layers().length === 1, 'it is shown');
+  check(textures === 1 && player.bytes === player.layers()[0].bytes, `${textures} textures of ${player.bytes} bytes in all are one`);
 });
 
 finish();

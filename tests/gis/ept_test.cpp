@@ -193,6 +193,16 @@ TEST_CASE("every splat is in one node of the EPT, and a night rewrites dirty nod
     auto mended = files_in(ept);
     CHECK(mended == after);
 
+    // So is one that was stopped when a node had another number of points than the hierarchy says.
+    index = json::parse(after.at("citysplat.json"));
+    index["finished"] = false;
+    std::ofstream(ept + "/citysplat.json") << index.dump();
+    REQUIRE(before.at("ept-data/0-0-0-0.zst") != after.at("ept-data/0-0-0-0.zst"));
+    std::ofstream(ept + "/ept-data/0-0-0-0.zst", std::ios::binary) << before.at("ept-data/0-0-0-0.zst");
+    std::ofstream(ept + "/ept-data/13-0-0-0.zst") << "of a tile that is gone";
+    CHECK(test::run_json({"export", city, "--format", "ept", "--out", ept})["updated"] == false);
+    CHECK(files_in(ept) == after);
+
     // A directory of somebody else stays as it is.
     fs::create_directory(dir / "other");
     std::ofstream(dir / "other/thing") << "x";
@@ -234,4 +244,12 @@ TEST_CASE("which points are in a node follows from the points of each sector alo
     const gis::EptNodes again = gis::ept_nodes(cube, points);
     REQUIRE(again.size() == nodes.size());
     for (const auto& [key, part] : nodes) CHECK(again.at(key).size() == part.size());
+}
+
+TEST_CASE("no cube of an EPT is wider than its 32-bit coordinates") {
+    const gis::EptCube widest = gis::ept_cube_around({-262'144, -10, 0, 262'143, 10, 50});
+    CHECK(widest.leaf_depth == gis::kEptMostLeafDepth);
+    CHECK(widest.side_m() * kLatticePerMetre == std::int64_t{1} << 32);
+    // A splat far from all others.
+    CHECK_THROWS_WITH(gis::ept_cube_around({0, 0, 0, 600'000, 10, 50}), Catch::Contains("524 km"));
 }

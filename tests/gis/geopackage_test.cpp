@@ -1,4 +1,5 @@
 #include "cli/small_city.hpp"
+#include "io/las_image.hpp"
 
 #include <sqlite3.h>
 
@@ -65,9 +66,10 @@ TEST_CASE("a GeoPackage has the rows of the catalog, geometries where the tiles 
         std::string text;
         for (int i = 0; i < 400; ++i)
             text += std::to_string(2 + (i % 20) * 0.05) + " " + std::to_string(2 + (i / 20) * 0.05) + " 30\n";
-        return text;
+        return text + "500 500 30\n";  // of which there is no splat
     }();
-    const json built = test::run_json({"build", small.city, small.dir / "more.xyz"});
+    const std::string none = test::las_image(2, 1, 0).write(small.dir / "none.las").string();
+    const json built = test::run_json({"build", small.city, small.dir / "more.xyz", none});
     REQUIRE(built["generation"] == 2);
     const json status = test::run_json({"status", small.city});
     const json diff = test::run_json({"diff", small.city});
@@ -89,6 +91,12 @@ TEST_CASE("a GeoPackage has the rows of the catalog, geometries where the tiles 
     CHECK(gpkg.number("SELECT count(*) FROM inputs") == catalog.number("SELECT count(*) FROM input"));
     CHECK(gpkg.number("SELECT sum(points_kept) FROM inputs") ==
           catalog.number("SELECT sum(kept) FROM source"));
+    CHECK(gpkg.number("SELECT count(*) FROM tiles WHERE splats = 0") > 0);
+    CHECK(gpkg.number("SELECT count(*) FROM tiles WHERE (splats = 0) != (min_z_m IS NULL)") == 0);
+    CHECK(gpkg.number("SELECT count(*) FROM tiles WHERE (splats = 0) != (max_z_m IS NULL)") == 0);
+    // What has no points lies nowhere, and not at the zero of the coordinates.
+    CHECK(gpkg.rows("SELECT path FROM inputs WHERE geom IS NULL") ==
+          std::vector<std::vector<std::string>>{{none}});
     CHECK(gpkg.number("SELECT count(*) FROM trajectories") == 1);
     CHECK(gpkg.rows("SELECT path FROM trajectories").at(0).at(0) == small.trajectory);
     const std::int64_t changed = diff["tiles"]["added"].get<std::int64_t>() +
@@ -139,9 +147,9 @@ TEST_CASE("a GeoPackage has the rows of the catalog, geometries where the tiles 
     CHECK(without["layers"]["trajectories"] == 0);
     REQUIRE(without["warnings"].size() == 1);
     CHECK_THAT(without["warnings"][0].get<std::string>(), Catch::Contains("trajectory.tum"));
-    const test::Outcome none = test::citysplat({"export", small.city, "--out", file, "--surfaces"});
-    CHECK(none.exit_code == 2);
-    CHECK_THAT(none.err, Catch::Contains("--surfaces belongs to --format gpkg"));
+    const test::Outcome refused = test::citysplat({"export", small.city, "--out", file, "--surfaces"});
+    CHECK(refused.exit_code == 2);
+    CHECK_THAT(refused.err, Catch::Contains("--surfaces belongs to --format gpkg"));
 }
 
 TEST_CASE("GDAL opens the GeoPackage, the pictures and their mosaic", "[slow]") {

@@ -1,5 +1,6 @@
 import os
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 import citysplat as cs
 import numpy as np
@@ -86,6 +87,16 @@ class SessionTest(unittest.TestCase):
                                (eye * np.nan, [[0, 0, 1]])):
             with self.assertRaises(cs.Error):
                 self.city.cast(origins, wrong)
+        with self.assertRaises(cs.UsageError):
+            sim.cast(eye, [[0, 0, 1]], time=np.nan)
+
+    def test_threads_that_share_a_simulator_wait_for_each_other(self):
+        sim = self.city.simulator("vlp-16")
+        sim.advance("trajectory", (self.times, self.poses))
+        with ThreadPoolExecutor(4) as pool:
+            indices = list(pool.map(lambda _: sim.step(self.times[0]).index, range(24)))
+        self.assertEqual(sorted(indices), list(range(24)))
+        self.assertEqual(sim.report()["scans"], 24)
 
     def test_clearance_is_less_than_any_range(self):
         sim = self.city.simulator("vlp-16")

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+import threading
 import unittest
 
 import citysplat as cs
@@ -28,6 +29,18 @@ class UavTest(unittest.TestCase):
         self.assertEqual(readings.shape, (2000, 6))
         self.assertAlmostEqual(readings[-200:, 5].mean(), 9.80665, delta=0.1)
         np.testing.assert_allclose(uav.box, [-0.25, -0.25, -0.1, 0.25, 0.25, 0.1])
+
+    def test_a_thread_may_take_what_another_one_flies(self):
+        uav = cs.Uav([0, 0, 10])
+        flying = threading.Thread(target=lambda: [uav.advance_to(second) for second in range(1, 61)])
+        flying.start()
+        taken = []
+        while flying.is_alive():
+            taken.append(uav.take_poses()[0])
+        taken.append(uav.take_poses()[0])
+        times = np.concatenate(taken)
+        self.assertEqual(len(times), 60001)
+        np.testing.assert_allclose(np.diff(times), 0.001, atol=1e-9)
 
     def test_what_cannot_be_flown_is_refused(self):
         uav = cs.Uav([0, 0, 0])

@@ -1,4 +1,5 @@
 import os
+import pathlib
 import unittest
 import warnings
 
@@ -42,6 +43,13 @@ class VerbsTest(unittest.TestCase):
         compared = program("compare", os.path.join(theirs, "scans"), *references, "--city", self.small.city)
         self.assertEqual(without_times(cs.compare(os.path.join(ours, "scans"), reference=clouds, city=self.small.city)),
                          without_times(compared))
+
+    def test_names_of_files_may_be_no_text(self):
+        link = os.path.join(os.fsencode(scratch()), b"caf\xe9")
+        os.symlink(self.small.city, link)
+        for name in (link, os.fsdecode(link), pathlib.Path(os.fsdecode(link))):
+            self.assertEqual(cs.status(name)["digest"], self.small.built["digest"])
+            self.assertEqual(cs.open(name).digest, self.small.built["digest"])
 
     def test_errors_warnings_and_callbacks(self):
         with self.assertRaises(cs.UsageError) as raised:

@@ -46,6 +46,13 @@ TEST_CASE("a smooth path stays near the poses, and its derivatives are those of 
     }
 }
 
+TEST_CASE("a path whose clock jumps is not smoothed through the years between") {
+    const Trajectory road = winding_road(1);
+    std::vector<StampedPose> poses(road.poses().begin(), road.poses().end());
+    poses.back().time_s = 1.7e9;
+    CHECK_THROWS_WITH(PoseSpline(Trajectory(poses), 0.1), Catch::Contains("clock"));
+}
+
 TEST_CASE("acceleration and turn of a smooth path have no jumps at its knots") {
     const PoseSpline spline(winding_road(10), 0.1);
     for (double knot = spline.begin_s() + 0.1; knot < spline.end_s() - 0.05; knot += 0.1) {

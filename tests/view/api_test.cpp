@@ -245,6 +245,14 @@ TEST_CASE("the city is told as it is, and its texts are text") {
     CHECK(city["missing"][0]["reason"] == "it is <i>gone</i>");
 }
 
+TEST_CASE("what a page asks for before it shows anything is quick") {
+    for (const char* target : {"/", "/app/0123/main.js", "/api/city", "/api/city/3", "/api/progress/3",
+                               "/api/beside", "/api/generations", "/api/scans"})
+        CHECK_FALSE(ViewApi::is_slow(target));
+    for (const char* target : {"/api/cube/0123/4/0/0/0", "/api/diff/1/2", "/api/pick?o=0,0,0&d=0,0,-1"})
+        CHECK(ViewApi::is_slow(target));
+}
+
 TEST_CASE("a cube travels as the columns of the levels") {
     Street& s = street();
     const json city = s.get_json("/api/city");

@@ -1,9 +1,15 @@
 #include "sim/memory_city.hpp"
 #include "view/server/generation_diff.hpp"
+#include "view/server/shown_set.hpp"
 
 #include <catch2/catch.hpp>
 
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <future>
 #include <memory>
+#include <thread>
 
 using namespace citysplat;
 using namespace citysplat::view;
@@ -122,4 +128,58 @@ TEST_CASE("an equal splat in a neighbouring tile is no difference, however many 
     CHECK(compared(thrice, once).before == 3);
     CHECK(compared(once, thrice).after == 3);
     CHECK(compared(once, thrice).before == 0);
+}
+
+TEST_CASE("what is open can be shown while generations are compared") {
+    struct Barrier {
+        std::atomic<bool> reached{false}, open{false};
+    };
+    /// A city whose tiles are read when the barrier is open.
+    struct Gated final : TileSource {
+        const test::MemoryCity& city;
+        Barrier& barrier;
+        Gated(const test::MemoryCity& c, Barrier& b) : city(c), barrier(b) {}
+        std::span<const TileEntry> tiles() const override { return city.tiles(); }
+        SplatTile load(std::size_t i) const override {
+            barrier.reached = true;
+            while (!barrier.open) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            return city.load(i);
+        }
+        const ClassMap& classes() const override { return city.classes(); }
+    };
+    const auto facts_of = [](const Generation& of, std::int64_t number) {
+        CityFacts facts = of.facts;
+        facts.generation = number;
+        facts.digest = std::to_string(number);
+        return facts;
+    };
+    struct Source final : GenerationSource {
+        std::function<Opened(std::int64_t)> opens;
+        std::vector<GenerationFacts> list() const override { return {}; }
+        Opened open(std::int64_t number) const override { return opens(number); }
+    };
+    const Generation earlier({{{1, 2, 0}, {0, 0, 1}, 0.5}}, 32), later({{{40, 2, 0}, {0, 0, 1}, 0.5}}, 32);
+    Barrier barrier;
+    Source source;
+    source.opens = [&](std::int64_t number) -> GenerationSource::Opened {
+        return {std::make_unique<Gated>(earlier.city, barrier), facts_of(earlier, number)};
+    };
+    const CityFacts facts = facts_of(later, 2);
+    ShownSets sets(std::make_shared<ShownGeneration>(ShownCity{later.city, facts}, splat::PyramidOptions{},
+                                                     std::uint64_t{256} << 20),
+                   &source, {}, std::uint64_t{256} << 20);
+
+    auto diff = std::async(std::launch::async, [&] { return sets.diff(1, 2, kGoOn); });
+    while (!barrier.reached) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    auto shown = std::async(std::launch::async, [&] {
+        return sets.generation(2) == sets.first() && sets.levels(sets.generation(1)->key) != nullptr;
+    });
+    // Only so that a test that fails ends.
+    CHECK(shown.wait_for(std::chrono::seconds(60)) == std::future_status::ready);
+    barrier.open = true;
+    CHECK(shown.get());
+    const auto compared = diff.get();
+    REQUIRE(compared);
+    CHECK(sets.diff(1, 2, kGoOn) == compared);
+    CHECK(sets.levels(compared->key_before) != nullptr);
 }

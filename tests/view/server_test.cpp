@@ -130,6 +130,31 @@ TEST_CASE("clients that are slow or half open are cut off while an honest one is
     CHECK(status_of(running.ask(get("/"))) == 200);
 }
 
+TEST_CASE("more idle clients than the server takes keep nobody waiting, and cut off no answer") {
+    ServerOptions options;
+    options.header_deadline_s = 3600;  // no deadline helps
+    std::atomic<bool> begun{false}, may_end{false};
+    Running running(
+        [&](const Request& request, const CancelToken& cancel) {
+            begun = begun || request.target == "/slow";
+            while (request.target == "/slow" && !may_end && !cancel.requested())
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            return echo(request, cancel);
+        },
+        options);
+    Connection slow(running.server.port());
+    slow.send(get("/slow"));
+    while (!begun) std::this_thread::yield();
+    std::vector<std::unique_ptr<Connection>> idle;
+    for (int i = 0; i < 300; ++i) {
+        idle.push_back(std::make_unique<Connection>(running.server.port()));
+        if (i % 2 == 0) idle.back()->send("GET / HTTP/1.1\r\nHost: x\r\nA: ");
+    }
+    CHECK(status_of(running.ask(get("/"))) == 200);
+    may_end = true;
+    CHECK(status_of(slow.read_answer()) == 200);
+}
+
 TEST_CASE("a client that does not take its answer is cut off") {
     ServerOptions options;
     options.header_deadline_s = 1;
@@ -168,6 +193,29 @@ TEST_CASE("a slow answer keeps nobody waiting, and ends with the server") {
     CHECK(status_of(running->ask(get("/quick"))) == 200);
     running.reset();
     for (auto& client : slow) client->read_to_end();
+}
+
+TEST_CASE("quick requests are answered while more slow ones than there are workers wait") {
+    ServerOptions options;
+    options.is_slow = [](std::string_view target) { return target.starts_with("/slow"); };
+    std::atomic<int> begun{0};
+    Running running(
+        [&](const Request& request, const CancelToken& cancel) {
+            if (request.target == "/slow") {
+                ++begun;
+                while (!cancel.requested()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            }
+            return echo(request, cancel);
+        },
+        options);
+    std::vector<std::unique_ptr<Connection>> slow;
+    for (int i = 0; i < 20; ++i) {
+        slow.push_back(std::make_unique<Connection>(running.server.port()));
+        slow.back()->send(get("/slow"));
+    }
+    while (begun < options.workers - options.quick_workers) std::this_thread::yield();
+    for (int i = 0; i < 5; ++i) CHECK(status_of(running.ask(get("/quick"))) == 200);
+    CHECK(begun == options.workers - options.quick_workers);
 }
 
 TEST_CASE("the server listens on loopback and nowhere else") {

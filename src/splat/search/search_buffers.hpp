@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <new>
 
 namespace citysplat::splat {
 
@@ -24,6 +25,7 @@ class Column {
         if (n + kSlack <= capacity_) return;
         const std::size_t capacity = 2 * (n + kSlack);
         auto grown = hwy::AllocateAligned<T>(capacity);
+        if (!grown) throw std::bad_alloc();
         if (keep > 0) std::memcpy(grown.get(), data_.get(), keep * sizeof(T));
         data_ = std::move(grown);
         capacity_ = capacity;

@@ -18,7 +18,7 @@ namespace citysplat::cli {
 
 namespace {
 
-constexpr std::int64_t kMostPixels = 32768;   ///< a side
+constexpr std::int64_t kMostPixels = 32767;   ///< a side: libpng takes less than 4 GiB of pixels
 constexpr std::uint64_t kBytesPerPixel = 16;  ///< while a picture is made and encoded
 constexpr const char* kMosaic = "mosaic.vrt";
 
