@@ -2,6 +2,7 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "core/math/math_hd.hpp"
+#include "core/printable.hpp"
 #include "interruptible.hpp"
 #include "view/render.hpp"
 
@@ -149,7 +150,7 @@ py::array render(const api::City& city, const PictureOptions& how) {
 std::map<std::uint16_t, std::string> classes_of(const api::City& city) {
     std::map<std::uint16_t, std::string> names;
     for (const auto& [label, entry] : city.parts().reader.classes().classes())
-        names.emplace(label, entry.name);
+        names.emplace(label, as_utf8(entry.name));
     return names;
 }
 
@@ -173,7 +174,7 @@ void add_city(py::module_& module) {
              py::call_guard<py::gil_scoped_release>())
         .def_property_readonly("generation", &api::City::generation)
         .def_property_readonly("digest", &api::City::digest)
-        .def_property_readonly("crs", &api::City::crs)
+        .def_property_readonly("crs", [](const api::City& city) { return as_utf8(city.crs()); })
         .def_property_readonly("splats", &api::City::splats)
         .def_property_readonly("classes", &classes_of)
         .def("tiles", &tiles_of)

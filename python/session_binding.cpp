@@ -4,11 +4,15 @@
 #include "core/bytes.hpp"
 #include "core/number_range.hpp"
 #include "core/parallel.hpp"
+#include "core/printable.hpp"
+#include "held.hpp"
 #include "io/trajectory/trajectory_file.hpp"
 #include "sim/output/scan_format.hpp"
 
 #include <cmath>
 #include <limits>
+#include <mutex>
+#include <optional>
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 
@@ -78,8 +82,10 @@ struct SensorOptions {
     }
 };
 
+/// A session is used by one thread at a time: whoever computes with it, or tells it something, holds it.
 struct PySession {
     std::unique_ptr<api::Session::Parts> parts;
+    mutable std::mutex mutex;
 };
 
 /// How returns become rows of an array.
@@ -122,13 +128,16 @@ py::array rows_of(const sim::Scan& scan, const RowOptions& options) {
 py::dict scan(PySession& self, std::size_t sensor, double time_s, const RowOptions& options) {
     sim::Scan made;
     {
-        const py::gil_scoped_release release;
+        const Held held(self.mutex);
         made = self.parts->session.scan(sensor, time_s, self.parts->cancel);
     }
     const py::dict result(py::arg("index") = made.index, py::arg("time_s") = made.time_s,
                           py::arg("pose") = py::array(py::cast(seven(made.world_from_sensor))),
                           py::arg("rays") = made.pulses(), py::arg("points") = rows_of(made, options));
-    self.parts->session.recycle(std::move(made));
+    {
+        const Held held(self.mutex);
+        self.parts->session.recycle(std::move(made));
+    }
     return result;
 }
 
@@ -180,6 +189,7 @@ py::dict cast(PySession& self, const Rows<double>& origins, const Rows<float>& d
         !(one_origin ||
           (origins.ndim() == 2 && origins.shape(1) == 3 && origins.shape(0) == directions.shape(0))))
         throw UsageError("N rays are N × 3 directions and N × 3 origins, or one origin for all of them");
+    if (!std::isfinite(time_s)) throw UsageError("the time of a cast is not a number");
     const py::ssize_t n = directions.shape(0);
     py::array_t<double> range(n);
     py::array_t<float> normal({n, py::ssize_t{3}});
@@ -197,7 +207,7 @@ py::dict cast(PySession& self, const Rows<double>& origins, const Rows<float>& d
     std::vector<trace::Hit> hits;
     for (std::size_t first = 0; first < static_cast<std::size_t>(n); first += kChunk) {
         {
-            const py::gil_scoped_release release;
+            const Held held(self.mutex);
             const std::size_t count = std::min(kChunk, static_cast<std::size_t>(n) - first);
             rays.resize(count);
             hits.assign(count, trace::Hit{});
@@ -229,20 +239,23 @@ py::dict clearance(PySession& self, const std::vector<double>& box, const std::v
                            "the body");
     const sim::ClearanceBody body(Box3d{{box[0], box[1], box[2]}, {box[3], box[4], box[5]}});
     sim::Clearance near{};
+    std::optional<std::string> actor;
     {
-        const py::gil_scoped_release release;
+        const Held held(self.mutex);
         near =
             self.parts->session.clearance({body, place.poses()[0].world_from_body, time_s, vehicle, limit_m});
+        if (near.actor) actor = self.parts->session.traffic().actors()[*near.actor].name;
     }
-    py::object actor = py::none();
-    if (near.actor) actor = py::str(self.parts->session.traffic().actors()[*near.actor].name);
     return py::dict(py::arg("distance") = near.distance_m, py::arg("touches") = near.touches,
                     py::arg("found") = near.found, py::arg("actor") = actor, py::arg("label") = near.label,
                     py::arg("position") = py::make_tuple(near.place.x, near.place.y, near.place.z));
 }
 
 py::dict report(const PySession& self, std::size_t sensor) {
-    const sim::SimulationReport r = self.parts->session.report(sensor);
+    const sim::SimulationReport r = [&] {
+        const Held held(self.mutex);
+        return self.parts->session.report(sensor);
+    }();
     return py::dict(py::arg("scans") = r.scans, py::arg("rays") = r.rays, py::arg("hits") = r.hits,
                     py::arg("dropped") = r.dropped, py::arg("part_hits") = r.part_hits,
                     py::arg("tiles_loaded") = r.cache.tiles_loaded,
@@ -330,18 +343,27 @@ void add_session(py::module_& module) {
                                })
         .def_property_readonly("notes",
                                [](const PySession& s) {
-                                   const auto notes = s.parts->session.notes();
-                                   return std::vector<std::string>(notes.begin(), notes.end());
+                                   std::vector<std::string> notes;
+                                   for (const std::string& note : s.parts->session.notes())
+                                       notes.push_back(as_utf8(note));
+                                   return notes;
                                })
         .def("sweep_s",
              [](const PySession& s, std::size_t sensor) {
                  return sim::sweep_seconds(sensor_of(s, sensor).run.sensor);
              })
         .def("times", &times_of)
-        .def("advance", [](PySession& s, const std::string& name, const Times& times,
-                           const Poses& poses) { s.parts->session.advance(name, stamped(times, poses)); })
-        .def("leave", [](PySession& s, const std::string& name,
-                         double time_s) { s.parts->session.leave(name, time_s); })
+        .def("advance",
+             [](PySession& s, const std::string& name, const Times& times, const Poses& poses) {
+                 const std::vector<StampedPose> told = stamped(times, poses);
+                 const Held held(s.mutex);
+                 s.parts->session.advance(name, told);
+             })
+        .def("leave",
+             [](PySession& s, const std::string& name, double time_s) {
+                 const Held held(s.mutex);
+                 s.parts->session.leave(name, time_s);
+             })
         .def("scan", &scan)
         .def("cast", &cast)
         .def("clearance", &clearance)

@@ -2,8 +2,12 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "citysplat/uav.hpp"
+#include "held.hpp"
 
+#include <array>
+#include <mutex>
 #include <pybind11/stl.h>
+#include <string>
 
 namespace py = pybind11;
 
@@ -18,6 +22,25 @@ api::Vec3 vec(const Three& v) { return {v[0], v[1], v[2]}; }
 Three row(const api::Vec3& v) { return {v.x, v.y, v.z}; }
 Seven row(const api::Pose& p) { return {p.position.x, p.position.y, p.position.z, p.qx, p.qy, p.qz, p.qw}; }
 
+/// A UAV is used by one thread at a time.
+class PyUav {
+  public:
+    PyUav(const std::string& model, const Seven& start, double time_s, std::uint64_t seed)
+        : uav_(model, {{start[0], start[1], start[2]}, start[3], start[4], start[5], start[6]}, time_s,
+               seed) {}
+
+    /// What `work` returns of the UAV, which this thread holds meanwhile.
+    template <class Work>
+    auto with(const Work& work) {
+        const Held held(mutex_);
+        return work(uav_);
+    }
+
+  private:
+    std::mutex mutex_;
+    api::Uav uav_;
+};
+
 /// `count` rows of `width` numbers, and what comes first of each by itself: the times.
 template <class Put>
 py::tuple stamped_rows(std::size_t count, std::size_t width, const Put& put) {
@@ -27,8 +50,8 @@ py::tuple stamped_rows(std::size_t count, std::size_t width, const Put& put) {
     return py::make_tuple(times, rows);
 }
 
-py::tuple take_poses(api::Uav& uav) {
-    const auto poses = uav.take_poses();
+py::tuple take_poses(PyUav& uav) {
+    const auto poses = uav.with([](api::Uav& u) { return u.take_poses(); });
     return stamped_rows(poses.size(), 7, [&](std::size_t i, double& time_s, double* to) {
         time_s = poses[i].time_s;
         const Seven seven = row(poses[i].pose);
@@ -37,8 +60,8 @@ py::tuple take_poses(api::Uav& uav) {
 }
 
 /// Rows of turn rate and force.
-py::tuple take_imu(api::Uav& uav) {
-    const auto readings = uav.take_imu();
+py::tuple take_imu(PyUav& uav) {
+    const auto readings = uav.with([](api::Uav& u) { return u.take_imu(); });
     return stamped_rows(readings.size(), 6, [&](std::size_t i, double& time_s, double* to) {
         time_s = readings[i].time_s;
         const Three turn = row(readings[i].turn_rad_s), force = row(readings[i].force_m_s2);
@@ -50,23 +73,28 @@ py::tuple take_imu(api::Uav& uav) {
 }  // namespace
 
 void add_uav(py::module_& module) {
-    py::class_<api::Uav>(module, "Uav")
-        .def(py::init([](const std::string& model, const Seven& start, double time_s, std::uint64_t seed) {
-            const auto& [x, y, z, qx, qy, qz, qw] = start;
-            return std::make_unique<api::Uav>(model, api::Pose{{x, y, z}, qx, qy, qz, qw}, time_s, seed);
-        }))
-        .def("go_to",
-             [](api::Uav& uav, const Three& place, double yaw_rad) { uav.go_to(vec(place), yaw_rad); })
-        .def("fly_with", [](api::Uav& uav, const Three& velocity,
-                            double yaw_rate) { uav.fly_with(vec(velocity), yaw_rate); })
-        .def("push", [](api::Uav& uav, const Three& force) { uav.push(vec(force)); })
-        .def("advance_to", &api::Uav::advance_to, py::call_guard<py::gil_scoped_release>())
-        .def_property_readonly("time_s", &api::Uav::time_s)
-        .def_property_readonly("pose", [](const api::Uav& uav) { return row(uav.pose()); })
-        .def_property_readonly("velocity", [](const api::Uav& uav) { return row(uav.velocity_m_s()); })
+    py::class_<PyUav>(module, "Uav")
+        .def(py::init<const std::string&, const Seven&, double, std::uint64_t>())
+        .def("go_to", [](PyUav& uav, const Three& place,
+                         double yaw_rad) { uav.with([&](api::Uav& u) { u.go_to(vec(place), yaw_rad); }); })
+        .def("fly_with",
+             [](PyUav& uav, const Three& velocity, double yaw_rate) {
+                 uav.with([&](api::Uav& u) { u.fly_with(vec(velocity), yaw_rate); });
+             })
+        .def("push",
+             [](PyUav& uav, const Three& force) { uav.with([&](api::Uav& u) { u.push(vec(force)); }); })
+        .def("advance_to",
+             [](PyUav& uav, double time_s) { uav.with([&](api::Uav& u) { u.advance_to(time_s); }); })
+        .def_property_readonly("time_s",
+                               [](PyUav& uav) { return uav.with([](api::Uav& u) { return u.time_s(); }); })
+        .def_property_readonly("pose",
+                               [](PyUav& uav) { return uav.with([](api::Uav& u) { return row(u.pose()); }); })
+        .def_property_readonly(
+            "velocity",
+            [](PyUav& uav) { return uav.with([](api::Uav& u) { return row(u.velocity_m_s()); }); })
         .def_property_readonly("box",
-                               [](const api::Uav& uav) {
-                                   const auto& [low, high] = uav.body();
+                               [](PyUav& uav) {
+                                   const auto [low, high] = uav.with([](api::Uav& u) { return u.body(); });
                                    return std::array<double, 6>{low.x, low.y, low.z, high.x, high.y, high.z};
                                })
         .def("take_poses", &take_poses)

@@ -133,12 +133,15 @@ export class Player {
       const [points, boxes] = await Promise.all([
         this.ask(`/api/scan/${key}`).then((r) => r.arrayBuffer()),
         this.sensors[sensor].boxes ? this.ask(`/api/boxes/${key}`).then((r) => r.json()) : { boxes: [] }]);
-      const { columns, pieces: _, ...facts } = parseCube(points);
-      Object.assign(scan, facts, { boxes: boxes.boxes, bytes: columns.byteLength });
-      if (scan.count > 0) scan.texture = this.store.upload(columns, scan.count);
-      scan.state = 'ready';
-      this.bytes += scan.bytes;
-      this.makeRoom();
+      // Not when the GPU forgot everything meanwhile: then the scan is asked for again.
+      if (this.scans.get(key) === scan) {
+        const { columns, pieces: _, ...facts } = parseCube(points);
+        Object.assign(scan, facts, { boxes: boxes.boxes, bytes: columns.byteLength });
+        if (scan.count > 0) scan.texture = this.store.upload(columns, scan.count);
+        scan.state = 'ready';
+        this.bytes += scan.bytes;
+        this.makeRoom();
+      }
     } catch (e) {
       scan.state = 'failed';
       this.trouble = e instanceof Error ? e.message : String(e);

@@ -220,9 +220,8 @@ export class Scene {
     try {
       const buffer = await this.load(cube.id);
       const { columns, ...facts } = parseCube(buffer);
-      Object.assign(cube, facts);
-      cube.bytes = columns.byteLength;
-      if (!cube.parent || this.makeRoom(cube.bytes, cube.priority)) {
+      if (!cube.parent || this.makeRoom(columns.byteLength, cube.priority)) {
+        Object.assign(cube, facts, { bytes: columns.byteLength });
         cube.texture = cube.count > 0 ? this.store.upload(columns, cube.count) : null;
         cube.state = 'ready';
         cube.usedIn = this.frame;
@@ -233,7 +232,9 @@ export class Scene {
         cube.refusedIn = this.pose;
         this.refused++;
       }
-      this.trouble = null;
+      cube.failures = 0;
+      // One that failed is told until it comes, or until all are tried again.
+      if (![...this.cubes.values()].some((c) => c.failures > 0)) this.trouble = null;
     } catch (e) {
       cube.state = 'absent';
       cube.failures++;
@@ -274,10 +275,16 @@ export class Scene {
     return !needed();
   }
 
-  /** @param {Cube} cube */
+  /**
+   * Its pieces go, too, and what is known of the cubes below it, of which none is here: a long flight meets ever new
+   * cubes.
+   * @param {Cube} cube
+   */
   drop(cube) {
     if (cube.texture) this.store.drop(cube.texture);
     cube.texture = null;
+    cube.pieces = [];
+    for (const below of this.cubes.values()) if (below.parent === cube && below.state === 'absent') this.cubes.delete(below.key);
     cube.state = 'absent';
     this.bytes -= cube.bytes;
     this.dropped++;

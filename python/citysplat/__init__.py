@@ -337,6 +337,11 @@ def open(path, generation=None):
     return City(path, generation)
 
 
+def _word(value):
+    """Names of files may be any bytes, which Python writes as surrogates where they are no text."""
+    return _os.fsdecode(value) if isinstance(value, (bytes, _os.PathLike)) else str(value)
+
+
 def _words(arguments, flags):
     """Keyword arguments as flags of the program: trajectory="f" is --trajectory f, carve=True is --carve,
     carve=False is --no-carve where there is such a flag (the program says so otherwise)."""
@@ -354,19 +359,20 @@ def _words(arguments, flags):
                 words.append(f"{flag}={','.join(repr(item) for item in value)}")
             else:
                 for item in value:
-                    words += [flag, _os.fspath(item) if isinstance(item, _os.PathLike) else str(item)]
+                    words += [flag, _word(item)]
         else:
-            words.append(f"{flag}={_os.fspath(value) if isinstance(value, _os.PathLike) else value}")
-    return [_os.fspath(word) if isinstance(word, _os.PathLike) else str(word) for word in arguments] + words
+            words.append(f"{flag}={_word(value)}")
+    return [_word(argument) for argument in arguments] + words
 
 
 def run(verb, *arguments, progress=None, **flags):
     """Runs any verb of the program (docs/cli.md) in this process, and returns what it prints with --json."""
-    return _json.loads(_citysplat.run([verb, *_words(arguments, flags)], progress))
+    words = [verb, *_words(arguments, flags)]
+    return _json.loads(_citysplat.run([_os.fsencode(word) for word in words], progress))
 
 
 def _inputs(inputs):
-    return [inputs] if isinstance(inputs, (str, _os.PathLike)) else list(inputs)
+    return [inputs] if isinstance(inputs, (str, bytes, _os.PathLike)) else list(inputs)
 
 
 def build(city, inputs=(), progress=None, **flags):

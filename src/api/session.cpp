@@ -2,6 +2,7 @@
 #include "trace/tracer.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace citysplat::api {
 inline namespace v1 {
@@ -97,6 +98,7 @@ Scan Session::scan(std::size_t sensor, double time_s) {
 
 std::vector<Hit> Session::cast(std::span<const Ray> rays, double time_s) {
     return guarded([&] {
+        if (!std::isfinite(time_s)) throw UsageError("the time of a cast is not a number");
         std::vector<trace::Ray> inner;
         inner.reserve(rays.size());
         for (const Ray& ray : rays) inner.push_back(from_api(ray));

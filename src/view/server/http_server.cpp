@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 
+#include <algorithm>
 #include <arpa/inet.h>
 #include <atomic>
 #include <cerrno>
@@ -28,11 +29,21 @@ using Clock = std::chrono::steady_clock;
 /// More would be no request of a browser.
 constexpr std::size_t kMostHeaders = 64, kConnectionBytes = 32768;
 
+/// Connections that are kept free for new ones: more than the library accepts before it looks at those that
+/// were cut, which is ten.
+constexpr std::size_t kFreeConnections = 16;
+
 /// A connection as the watchman sees it.
 struct Watched {
     int socket;
     Clock::time_point deadline;  ///< when it must have sent its request, or taken its answer
-    bool working = false;        ///< a worker has its request: no deadline
+    enum class Phase {
+        waiting,  ///< for a request, or for the rest of one
+        working,  ///< a worker has its request: no deadline
+        taking,   ///< it takes an answer
+        cut,      ///< shut down by us; the library closes it soon
+    };
+    Phase phase = Phase::waiting;
 };
 
 /// A request on its way through the queue.
@@ -149,15 +160,27 @@ struct HttpServer::State {
         return Clock::now() + std::chrono::seconds(options.header_deadline_s);
     }
 
-    void work() {
+    /// The first request in the queue for a worker, or nullptr. Requires the mutex.
+    Pending* take(bool takes_slow) {
+        const auto found = std::find_if(requests.begin(), requests.end(), [&](const Pending* pending) {
+            return takes_slow || !options.is_slow || !options.is_slow(pending->request.target);
+        });
+        if (found == requests.end()) return nullptr;
+        Pending* pending = *found;
+        requests.erase(found);
+        return pending;
+    }
+
+    void work(bool takes_slow) {
         for (;;) {
             Pending* pending = nullptr;
             {
                 std::unique_lock lock(mutex);
-                wake.wait(lock, [this] { return stopping || !requests.empty(); });
-                if (requests.empty()) return;
-                pending = requests.front();
-                requests.pop_front();
+                wake.wait(lock, [&] {
+                    pending = take(takes_slow);
+                    return pending || stopping;
+                });
+                if (!pending) return;
             }
             MHD_Connection* connection = pending->connection;
             pending->response = handler(pending->request, cancel);
@@ -167,15 +190,34 @@ struct HttpServer::State {
         }
     }
 
+    static void cut(Watched& connection) {
+        ::shutdown(connection.socket, SHUT_RDWR);
+        connection.phase = Watched::Phase::cut;
+    }
+
     void watch() {
         std::unique_lock lock(watch_mutex);
         while (!cancel.requested()) {
             watch_wake.wait_for(lock, std::chrono::milliseconds(500));
             const auto now = Clock::now();
-            for (const Watched* connection : watched)
-                if (!connection->working && now > connection->deadline)
-                    ::shutdown(connection->socket, SHUT_RDWR);
+            for (Watched* connection : watched)
+                if (connection->phase != Watched::Phase::working && now > connection->deadline)
+                    cut(*connection);
         }
+    }
+
+    /// Cuts the connection that has waited longest without a request when few are free. Requires
+    /// watch_mutex.
+    void make_room() {
+        std::size_t open = 0;
+        Watched* longest = nullptr;
+        for (Watched* connection : watched) {
+            if (connection->phase != Watched::Phase::cut) ++open;
+            if (connection->phase == Watched::Phase::waiting &&
+                (!longest || connection->deadline < longest->deadline))
+                longest = connection;
+        }
+        if (longest && open + kFreeConnections >= options.most_connections) cut(*longest);
     }
 
     Watched* watched_of(MHD_Connection* connection) const {
@@ -183,10 +225,10 @@ struct HttpServer::State {
         return info ? static_cast<Watched*>(info->socket_context) : nullptr;
     }
 
-    void set_working(MHD_Connection* connection, bool working, Clock::time_point deadline) {
+    void set_phase(MHD_Connection* connection, Watched::Phase phase, Clock::time_point deadline) {
         const std::lock_guard lock(watch_mutex);
         if (Watched* w = watched_of(connection)) {
-            w->working = working;
+            w->phase = phase;
             w->deadline = deadline;
         }
     }
@@ -219,17 +261,17 @@ struct HttpServer::State {
         const std::lock_guard lock(mutex);
         if (stopping) return queue(connection, text_response(503, "the viewer is ending"));
         pending.stage = Pending::Stage::asked;
-        set_working(connection, true, {});
+        set_phase(connection, Watched::Phase::working, {});
         MHD_suspend_connection(connection);
         requests.push_back(&pending);
-        wake.notify_one();
+        wake.notify_all();  // not every worker takes every request
         return MHD_YES;
     }
 
     MHD_Result give(MHD_Connection* connection, Pending& pending) {
         const auto bytes = static_cast<std::int64_t>(pending.response.body_bytes());
-        set_working(connection, false,
-                    header_deadline() + std::chrono::seconds(bytes / options.least_bytes_per_s));
+        set_phase(connection, Watched::Phase::taking,
+                  header_deadline() + std::chrono::seconds(bytes / options.least_bytes_per_s));
         return queue(connection, std::move(pending.response));
     }
 };
@@ -260,7 +302,7 @@ void on_completed(void* context, MHD_Connection* connection, void** request, MHD
     auto& state = *static_cast<HttpServer::State*>(context);
     delete static_cast<Pending*>(*request);
     *request = nullptr;
-    state.set_working(connection, false, state.header_deadline());
+    state.set_phase(connection, Watched::Phase::waiting, state.header_deadline());
 }
 
 void on_connection(void* context, MHD_Connection* connection, void** socket_context,
@@ -269,6 +311,7 @@ void on_connection(void* context, MHD_Connection* connection, void** socket_cont
     const std::lock_guard lock(state.watch_mutex);
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        state.make_room();
         auto* watched = new Watched{info->connect_fd, state.header_deadline()};
         state.watched.insert(watched);
         *socket_context = watched;
@@ -305,7 +348,10 @@ std::uint64_t HttpServer::answered() const { return state_->answered; }
 void HttpServer::start(Handler handler) {
     State& s = *state_;
     s.handler = std::move(handler);
-    for (int i = 0; i < s.options.workers; ++i) s.threads.emplace_back([&s] { s.work(); });
+    for (int i = 0; i < s.options.workers; ++i) {
+        const bool takes_slow = i == 0 || i < s.options.workers - s.options.quick_workers;
+        s.threads.emplace_back([&s, takes_slow] { s.work(takes_slow); });
+    }
     s.threads.emplace_back([&s] { s.watch(); });
     s.daemon = MHD_start_daemon(
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr, &on_request, &s,

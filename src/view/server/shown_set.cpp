@@ -65,6 +65,7 @@ ShownSets::ShownSets(std::shared_ptr<ShownGeneration> first, const GenerationSou
     : first_(std::move(first)), source_(source), options_(options), pick_bytes_(pick_bytes) {}
 
 std::shared_ptr<ShownGeneration> ShownSets::generation(std::int64_t number) {
+    if (number == first_->city.facts.generation) return first_;
     const std::lock_guard lock(mutex_);
     return generation_locked(number);
 }
@@ -89,15 +90,23 @@ std::shared_ptr<ShownGeneration> ShownSets::generation_locked(std::int64_t numbe
 
 std::shared_ptr<ShownDiff> ShownSets::diff(std::int64_t before, std::int64_t after,
                                            const CancelToken& cancel) {
-    const std::lock_guard lock(mutex_);
-    for (auto at = diffs_.begin(); at != diffs_.end(); ++at)
-        if ((*at)->before->city.facts.generation == before && (*at)->after->city.facts.generation == after) {
-            diffs_.splice(diffs_.begin(), diffs_, at);
-            return diffs_.front();
-        }
-    const auto from = generation_locked(before), to = generation_locked(after);
+    const std::lock_guard one_at_a_time(comparing_);
+    std::shared_ptr<ShownGeneration> from, to;
+    {
+        const std::lock_guard lock(mutex_);
+        for (auto at = diffs_.begin(); at != diffs_.end(); ++at)
+            if ((*at)->before->city.facts.generation == before &&
+                (*at)->after->city.facts.generation == after) {
+                diffs_.splice(diffs_.begin(), diffs_, at);
+                return diffs_.front();
+            }
+        from = generation_locked(before);
+        to = generation_locked(after);
+    }
     if (!from || !to) return nullptr;
-    diffs_.push_front(std::make_shared<ShownDiff>(from, to, options_, cancel));
+    auto made = std::make_shared<ShownDiff>(from, to, options_, cancel);
+    const std::lock_guard lock(mutex_);
+    diffs_.push_front(std::move(made));
     while (diffs_.size() > kMostDiffs) diffs_.pop_back();
     return diffs_.front();
 }

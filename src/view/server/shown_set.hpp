@@ -61,8 +61,10 @@ struct ShownDiff {
 
 /// What was opened last, by number; the others are closed when nobody uses them any more.
 ///
-/// Protocol. One mutex guards the lists and is held while something is opened: two requests for a generation
-/// open it once. Levels are made outside of it, by whoever holds the shared pointer.
+/// Protocol. One mutex guards the lists and is held while a generation is opened: two requests for it open it
+/// once. Generations are compared one pair at a time, under a mutex of its own that is taken before the other
+/// one: meanwhile everything that is open can be shown. The first generation takes no mutex. Levels are made
+/// outside of both, by whoever holds the shared pointer.
 class ShownSets {
   public:
     static constexpr std::size_t kMostGenerations = 3, kMostDiffs = 2;
@@ -86,6 +88,7 @@ class ShownSets {
     const GenerationSource* source_;
     splat::PyramidOptions options_;
     std::uint64_t pick_bytes_;
+    std::mutex comparing_;
     std::mutex mutex_;
     std::list<std::shared_ptr<ShownGeneration>> generations_;  ///< last used first, without the first one
     std::list<std::shared_ptr<ShownDiff>> diffs_;              ///< last used first

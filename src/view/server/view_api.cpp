@@ -7,6 +7,7 @@
 #include "view/server/cube_message.hpp"
 #include "view/server/ground_message.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -98,6 +99,13 @@ ViewApi::ViewApi(const ShownCity& city, const ApiOptions& options)
         distance_levels_.emplace(*distances_, in_memory);
     }
     if (options.check_tiles) check_.emplace(city.tiles);
+}
+
+bool ViewApi::is_slow(std::string_view target) {
+    constexpr std::array<std::string_view, 5> kSlow{"/api/cube/", "/api/diff/", "/api/ground/", "/api/pick",
+                                                    "/api/scan/"};
+    return std::any_of(kSlow.begin(), kSlow.end(),
+                       [&](std::string_view prefix) { return target.starts_with(prefix); });
 }
 
 Response ViewApi::answer(const Request& request, const CancelToken& cancel) {

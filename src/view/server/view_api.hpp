@@ -51,6 +51,10 @@ class ViewApi {
   public:
     ViewApi(const ShownCity& city, const ApiOptions& options);
 
+    /// Whether an answer may have to read or to make much. What a page asks for before it shows anything is
+    /// quick.
+    static bool is_slow(std::string_view target);
+
     /// Never throws: what goes wrong is an answer, too. Ends early when cancelled.
     Response answer(const Request& request, const CancelToken& cancel);
 

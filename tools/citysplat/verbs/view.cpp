@@ -101,6 +101,12 @@ void start_browser(const std::string& file, const Context& context) {
     std::thread([child] { ::waitpid(child, nullptr, 0); }).detach();
 }
 
+/// Ends the server before what it answers from goes, also when an error ends the verb.
+struct StopAtEnd {
+    view::HttpServer& server;
+    ~StopAtEnd() { server.stop(); }
+};
+
 void run(Context& context, const ViewFlags& f) {
     view::return_memory_early();
     const tiling::CityReader city(f.city, f.generation.number(f.city));
@@ -130,6 +136,7 @@ void run(Context& context, const ViewFlags& f) {
 
     view::ServerOptions server_options;
     server_options.port = static_cast<std::uint16_t>(f.port);
+    server_options.is_slow = &view::ViewApi::is_slow;
     view::HttpServer server(server_options);
     options.port = server.port();
     options.token = view::Gate::new_token();
@@ -142,6 +149,7 @@ void run(Context& context, const ViewFlags& f) {
     options.check_tiles = f.check;
     const auto provenance = provenance_of(f.city, facts.generation);
     view::ViewApi api({city, facts, provenance.get()}, options);
+    const StopAtEnd stop_at_end{server};
     server.start([&api](const view::Request& request, const CancelToken& cancel) {
         return api.answer(request, cancel);
     });
