@@ -1,10 +1,13 @@
 #include "model/spline/pose_spline.hpp"
 
+#include "core/error.hpp"
 #include "core/math/math_hd.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
+#include <cstdio>
 
 namespace citysplat {
 
@@ -13,6 +16,19 @@ namespace {
 Quaternion normalized(const Quaternion& q) {
     const double n = std::sqrt(q.x * q.x + q.y * q.y + q.z * q.z + q.w * q.w);
     return {q.x / n, q.y / n, q.z / n, q.w / n};
+}
+
+/// Of a spline: a gigabyte of control points.
+constexpr double kMostSteps = 8e6;
+
+void check_duration(double duration_s, double step_s) {
+    if (duration_s <= kMostSteps * step_s) return;
+    std::array<char, 160> text{};
+    std::snprintf(text.data(), text.size(),
+                  "a path of %.0f s has too many steps of %g s to be smoothed: longer steps, or a clock "
+                  "that does not jump",
+                  duration_s, step_s);
+    throw UsageError(text.data());
 }
 
 }  // namespace
@@ -37,6 +53,7 @@ Vec3d quaternion_log(const Quaternion& q) {
 PoseSpline::PoseSpline(const Trajectory& trajectory, double step_s) : begin_s_(trajectory.begin_s()) {
     assert(trajectory.poses().size() >= 2);
     const double duration_s = trajectory.end_s() - begin_s_;
+    check_duration(duration_s, step_s);
     const auto steps = static_cast<std::size_t>(std::max(1.0, std::floor(duration_s / step_s + 0.5)));
     step_s_ = duration_s / static_cast<double>(steps);
     const Vec3d first = trajectory.poses().front().world_from_body.translation;

@@ -22,7 +22,7 @@ class PoseSpline {
     };
 
     /// Follows the trajectory in steps of about `step_s`: motion that is quicker is smoothed away. Requires
-    /// at least two poses.
+    /// at least two poses. Throws UsageError when it would take millions of steps.
     PoseSpline(const Trajectory& trajectory, double step_s);
 
     double begin_s() const { return begin_s_; }
