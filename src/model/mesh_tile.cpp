@@ -32,7 +32,7 @@ std::uint8_t mean_of_known(std::uint8_t a, std::uint8_t b, std::uint8_t c) {
 
 TriangleFacts facts_of(const std::array<MeshVertex, 3>& corners) {
     const auto& [a, b, c] = corners;
-    const auto edge = [&a](const MeshVertex& v) {
+    const auto edge = [&a = a](const MeshVertex& v) {
         return Vec3d{static_cast<double>(v.x - a.x), static_cast<double>(v.y - a.y),
                      static_cast<double>(v.z - a.z)};
     };
