@@ -1,7 +1,9 @@
 #pragma once
 
+#include "core/file.hpp"
 #include "io/bag/mcap_writer.hpp"
 
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <vector>
@@ -9,6 +11,12 @@
 /// A small bag as somebody else's recorder could have written it: three clouds of ten points, tf and
 /// odometry.
 namespace citysplat::test {
+
+inline void write_bytes(const std::filesystem::path& path, const std::vector<std::byte>& bytes) {
+    FileWriter out(path);
+    out.write(bytes);
+    out.finish();
+}
 
 struct BagImage {
     io::ChunkCompression compression = io::ChunkCompression::none;

@@ -12,12 +12,6 @@ using Catch::Contains;
 
 namespace {
 
-void write_bytes(const std::filesystem::path& path, const std::vector<std::byte>& bytes) {
-    FileWriter out(path);
-    out.write(bytes);
-    out.finish();
-}
-
 PointBatch read_all(const std::filesystem::path& path, const ReadOptions& options = {}) {
     const auto file = open_point_file(path, options);
     PointBatch all, block;
@@ -95,7 +89,7 @@ TEST_CASE("broken bags are refused by record, with the way out") {
     const std::size_t chunk = find_record(whole, 6, 2);  // the second cloud
     const std::string name = "byte " + std::to_string(chunk);
     const auto refused = [&](std::vector<std::byte> bytes, const std::string& why) {
-        write_bytes(broken, bytes);
+        test::write_bytes(broken, bytes);
         CAPTURE(why);
         CHECK_THROWS_WITH(open_point_file(broken), Contains("broken.mcap") && Contains(why));
     };
@@ -170,7 +164,7 @@ TEST_CASE("broken bags are refused by record, with the way out") {
         auto bytes = whole;
         const std::size_t end = find_record(whole, 15);
         for (std::size_t i = end + 13; i < bytes.size(); ++i) bytes[i] = std::byte{0xff};
-        write_bytes(broken, bytes);
+        test::write_bytes(broken, bytes);
         CHECK(read_all(broken).x.size() == 30);
     }
 }
@@ -184,7 +178,7 @@ TEST_CASE("messages that lie about themselves are refused") {
     std::vector<std::byte> bare = whole;
     for (std::size_t i = 0; i < 4; ++i)
         io::store_le(bare.data() + find_record(bare, 6, i) + 33, std::uint32_t{0});
-    write_bytes(broken, bare);
+    test::write_bytes(broken, bare);
     CHECK(read_all(broken).x.size() == 30);
     std::size_t refused = 0, read = 0;
     for (std::uint64_t n = 0; n < 3000; ++n) {
@@ -192,7 +186,7 @@ TEST_CASE("messages that lie about themselves are refused") {
         constexpr std::uint8_t kValues[]{0, 1, 0x7f, 0x80, 0xff};
         const std::size_t at = rng::bits(7, 2 * n) % find_record(bare, 15);
         bytes[at] = std::byte{kValues[rng::bits(7, 2 * n + 1) % 5]};
-        write_bytes(broken, bytes);
+        test::write_bytes(broken, bytes);
         try {
             read_all(broken);
             ++read;

@@ -138,7 +138,8 @@ TEST_CASE("every verb has a manual page with every flag of its help") {
         WARN("man is not installed");
         return;
     }
-    for (const auto& name : nlohmann::json::parse(made.out).at("pages")) {
+    const auto written = nlohmann::json::parse(made.out);
+    for (const auto& name : written.at("pages")) {
         const Outcome shown = test::run_program(
             {"man", "-l", "--warnings", "-E", "UTF-8", pages + "/" + name.get<std::string>()});
         INFO(name);

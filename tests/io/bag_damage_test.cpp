@@ -15,12 +15,6 @@ using Catch::Contains;
 
 namespace {
 
-void write_bytes(const std::filesystem::path& path, const std::vector<std::byte>& bytes) {
-    FileWriter out(path);
-    out.write(bytes);
-    out.finish();
-}
-
 /// Where chunk `number` of the file begins; clouds are 1 to 3.
 std::size_t find_chunk(const std::vector<std::byte>& file, std::size_t number) {
     std::size_t at = 8;
@@ -54,7 +48,7 @@ TEST_CASE("a bad point of a bag is named by its own chunk, not by the first of i
                                    pattern.begin(), pattern.end());
     REQUIRE(found != bytes.end());
     io::store_le(&*found, 1e30f);
-    write_bytes(path, bytes);
+    test::write_bytes(path, bytes);
     const auto file = open_point_file(path);
     REQUIRE(file->block_count() == 3);
     PointBatch batch;
@@ -75,7 +69,7 @@ TEST_CASE("salvage leaves out chunks whose head is damaged, and counts them") {
         CAPTURE(field);
         auto bytes = whole;
         io::store_le(bytes.data() + chunk + 9 + field, std::uint32_t{0x7fffffff});
-        write_bytes(path, bytes);
+        test::write_bytes(path, bytes);
         CHECK_THROWS_WITH(open_point_file(path), Contains("byte " + std::to_string(chunk)));
         const auto file = open_point_file(path, salvage);
         CHECK(file->info().points_lost > 0);
@@ -96,7 +90,7 @@ TEST_CASE("a compression that is not read is no damage, and salvage says so, too
     ReadOptions options;
     for (const bool salvage : {false, true}) {
         options.salvage = salvage;
-        write_bytes(path, bytes);
+        test::write_bytes(path, bytes);
         CHECK_THROWS_WITH(open_point_file(path, options), Contains("lz4") && Contains("zstd"));
     }
 }
