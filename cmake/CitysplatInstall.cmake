@@ -57,3 +57,10 @@ set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-citysplat)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "${CITYSPLAT_PYTHON_DEPENDS}")
 include(CPack)
+
+# An archive of the program with its libraries, for machines without them.
+add_custom_target(bundle
+  COMMAND ${CMAKE_COMMAND} -DBUILD_DIR=${PROJECT_BINARY_DIR} -DOUT=${PROJECT_BINARY_DIR}/bundle
+          -DNAME=citysplat-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR}
+          -P ${PROJECT_SOURCE_DIR}/cmake/bundle.cmake
+  DEPENDS citysplat VERBATIM)
