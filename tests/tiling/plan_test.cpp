@@ -295,6 +295,17 @@ TEST_CASE("costs that cannot be remembered are no failure") {
     CHECK_NOTHROW(keep_costs(paths, {1, 1'000'000, 1'000'000}));
 }
 
+TEST_CASE("what nobody has measured is guessed from points and tiles") {
+    const auto guess = [](std::size_t tiles, std::uint64_t points_each) {
+        std::vector<PlannedTile> planned(tiles);
+        for (PlannedTile& tile : planned) tile.points_at_most = points_each;
+        const TileCosts costs = usual_costs(planned);
+        return static_cast<double>(tiles) * costs.seconds_of(points_each);
+    };
+    CHECK(guess(10, 1'000'000) == Approx(13).epsilon(0.01));
+    CHECK(guess(10'000, 560) == Approx(14.3).epsilon(0.01));
+}
+
 TEST_CASE("tiles that cannot be made are named, not tried for ever, and can keep their old state") {
     Plans p;
     const Hash128 before = build_toy(p.city, toy_options({p.file_a})).digest;

@@ -364,8 +364,8 @@ class Builder {
         record.draft = make_record(*catalog_, next_, inputs_, plan_.reused);
         record.carve = options_.carve;
         record.sources = points_->sources();
-        record.costs = read_costs(store_.paths());
         record.planned = std::move(plan_.planned);
+        record.costs = read_costs(store_.paths()).value_or(usual_costs(record.planned));
         divide_into_chunks(record);
         std::set<TileKey> planned;
         for (const PlannedTile& tile : record.planned) planned.insert(tile.key);

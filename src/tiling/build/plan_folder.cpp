@@ -178,16 +178,25 @@ void close_plan(const CityPaths& paths) {
     remove_folder(folder_of(paths, *name));
 }
 
-TileCosts read_costs(const CityPaths& paths) {
-    // What a drive through a street took on a core of 2022, halos counted as points.
-    TileCosts costs{1.3, 1'000'000, 2'700'000};
-    if (!fs::exists(costs_path(paths))) return costs;
+std::optional<TileCosts> read_costs(const CityPaths& paths) {
+    if (!fs::exists(costs_path(paths))) return std::nullopt;
     TileCosts read;
     std::istringstream in(read_text_file(costs_path(paths)));
     in >> read.core_seconds >> read.points >> read.bytes;
     const bool sound = in && read.core_seconds > 0 && read.core_seconds < 1e12 && read.points > 0 &&
                        read.bytes < std::uint64_t{1} << 60;
-    return sound ? read : costs;
+    return sound ? std::optional(read) : std::nullopt;
+}
+
+TileCosts usual_costs(std::span<const PlannedTile> tiles) {
+    // What drives through streets took on a core of 2022, halos counted as points, and what a tile takes that
+    // has hardly any.
+    constexpr double kPoint_s = 1.3e-6, kTile_s = 0.7e-3, kBytesOfPoint = 2.7;
+    std::uint64_t points = 1;
+    for (const PlannedTile& tile : tiles) points += tile.points_at_most;
+    const auto many = static_cast<double>(points);
+    return {kPoint_s * many + kTile_s * static_cast<double>(tiles.size()), points,
+            static_cast<std::uint64_t>(kBytesOfPoint * many)};
 }
 
 void keep_costs(const CityPaths& paths, const TileCosts& costs) {

@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,8 +46,10 @@ OpenPlan open_plan(ObjectStore& store, PlanRecord plan);
 /// The objects stay until gc. Requires the builder's lock.
 void close_plan(const CityPaths& paths);
 
-/// What tiles cost in this city, or nearly anywhere.
-TileCosts read_costs(const CityPaths& paths);
+/// What tiles cost in this city; nothing when nobody knows yet.
+std::optional<TileCosts> read_costs(const CityPaths& paths);
+/// What these would cost nearly anywhere.
+TileCosts usual_costs(std::span<const PlannedTile> tiles);
 /// Remembers the costs when they are of enough tiles to mean something.
 void keep_costs(const CityPaths& paths, const TileCosts& costs);
 
