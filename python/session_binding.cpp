@@ -182,6 +182,13 @@ void put_hit(const CastColumns& c, std::size_t i, const trace::Hit& hit, const t
     c.splat[i] = met ? hit.splat_id : 0;
 }
 
+/// Few enough to look for Ctrl-C often. A few are still in the processor's cache when their hits are written;
+/// where tiles must go so that others can come, more rays should share each of them.
+std::size_t rays_at_once(PySession& self) {
+    const Held held(self.mutex);
+    return std::size_t{1} << (self.parts->session.holds_whole_city() ? 17 : 20);
+}
+
 py::dict cast(PySession& self, const Rows<double>& origins, const Rows<float>& directions, double time_s,
               std::pair<float, float> range_m) {
     const bool one_origin = origins.ndim() == 1 && origins.shape(0) == 3;
@@ -201,19 +208,21 @@ py::dict cast(PySession& self, const Rows<double>& origins, const Rows<float>& d
                               normal.mutable_data(),    label.mutable_data(),
                               intensity.mutable_data(), instance.mutable_data(),
                               splat.mutable_data()};
-    // Few enough to stay small in memory, and to look for Ctrl-C often.
-    constexpr std::size_t kChunk = std::size_t{1} << 20;
+    const std::size_t most = rays_at_once(self);
     std::vector<trace::Ray> rays;
     std::vector<trace::Hit> hits;
-    for (std::size_t first = 0; first < static_cast<std::size_t>(n); first += kChunk) {
+    for (std::size_t first = 0; first < static_cast<std::size_t>(n); first += most) {
         {
             const Held held(self.mutex);
-            const std::size_t count = std::min(kChunk, static_cast<std::size_t>(n) - first);
+            const std::size_t count = std::min(most, static_cast<std::size_t>(n) - first);
             rays.resize(count);
-            hits.assign(count, trace::Hit{});
+            hits.resize(count);
             constexpr std::size_t kGrain = 4096;
             parallel_ranges(count, kGrain, [&](std::size_t begin, std::size_t end) {
-                for (std::size_t i = begin; i < end; ++i) rays[i] = ray_of(columns, first + i);
+                for (std::size_t i = begin; i < end; ++i) {
+                    rays[i] = ray_of(columns, first + i);
+                    hits[i] = trace::Hit{};
+                }
             });
             self.parts->session.cast(rays, time_s, hits, self.parts->cancel);
             parallel_ranges(count, kGrain, [&](std::size_t begin, std::size_t end) {

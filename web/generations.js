@@ -101,7 +101,7 @@ export class Generations {
     const all = list.some((g) => String(g.generation) === this.shown) ? list : [{ generation: Number(this.shown), created: 'not retained any more', note: '' }, ...list];
     byId('generation', HTMLSelectElement).replaceChildren(...all.map((g) => new Option(words(g), String(g.generation))));
     byId('generation', HTMLSelectElement).value = this.shown;
-    byId('since', HTMLSelectElement).replaceChildren(new Option('nothing', ''), ...all.map((g) => new Option(words(g), String(g.generation))));
+    byId('since', HTMLSelectElement).replaceChildren(new Option('nothing', ''), ...all.filter((g) => String(g.generation) !== this.shown).map((g) => new Option(words(g), String(g.generation))));
     byId('since', HTMLSelectElement).value = this.since;
   }
 

@@ -62,6 +62,7 @@ export class Picking {
     const { origin, direction } = rayThrough(camera, size, at[0], at[1]);
     this.picked = await (await this.ask(`/api/pick?o=${origin.join(',')}&d=${direction.join(',')}&g=${generation}`)).json();
     this.tell();
+    byId('picked', HTMLElement).scrollIntoView({ block: 'nearest' });
     if (!this.picked.hit) return this.picked;
     if (this.measuring) this.measure(this.picked.position);
     this.met(this.picked);

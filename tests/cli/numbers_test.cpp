@@ -1,3 +1,6 @@
+#include "citysplat/context.hpp"
+#include "citysplat/run_command.hpp"
+#include "core/error.hpp"
 #include "help_page.hpp"
 #include "small_city.hpp"
 
@@ -15,14 +18,34 @@ const std::string kBox = "XMIN,YMIN,ZMIN,XMAX,YMAX,ZMAX";
 /// What is not a number that anybody can mean.
 const std::vector<std::string> kBadNumbers{"nan", "inf", "-inf", "1e308", "-1e308", "", "text", "1.5.5"};
 
-void refuses(const std::vector<std::string>& arguments, const std::string& named) {
+/// What the program says of these arguments and ends with, without starting it.
+Outcome in_this_process(std::vector<std::string> arguments) {
+    citysplat::cli::Context context;
+    context.embed({});
+    Outcome outcome;
+    try {
+        outcome.exit_code = citysplat::cli::run_command(arguments, context);
+    } catch (const citysplat::Error& e) {
+        outcome.exit_code = static_cast<int>(e.kind());
+        outcome.err = e.what();
+    }
+    return outcome;
+}
+
+using Run = Outcome (*)(std::vector<std::string>);
+
+void refuses(Run run, const std::vector<std::string>& arguments, const std::string& named) {
     std::string shown;
     for (const auto& a : arguments) shown += a + " ";
     INFO(shown);
-    const Outcome outcome = test::citysplat(arguments);
+    const Outcome outcome = run(arguments);
     INFO(outcome.err);
     CHECK(outcome.exit_code == 2);
     CHECK_THAT(outcome.err, Catch::Contains(named));
+}
+
+void refuses(const std::vector<std::string>& arguments, const std::string& named) {
+    refuses(in_this_process, arguments, named);
 }
 
 }  // namespace
@@ -42,6 +65,8 @@ TEST_CASE("no numeric flag of any verb takes NaN, infinities, absurd values or t
         for (const std::string& bad : kBadNumbers) {
             std::vector<std::string> start;
             if (!option.verb.empty()) start.push_back(option.verb);
+            // One start of the program for each flag; what else it refuses is asked in this process.
+            const Run run = &bad == &kBadNumbers.front() ? test::citysplat : in_this_process;
             const auto with = [&](const std::vector<std::string>& more) {
                 auto all = start;
                 all.insert(all.end(), more.begin(), more.end());
@@ -49,18 +74,27 @@ TEST_CASE("no numeric flag of any verb takes NaN, infinities, absurd values or t
                 return all;
             };
             if (option.name[0] != '-')
-                refuses(with({"city", "--", bad}), "");
+                refuses(run, with({"city", "--", bad}), "");
             else if (option.with_commas())
-                refuses(with({option.name + "=0,0," + bad}), bad.empty() ? "" : option.name);
+                refuses(run, with({option.name + "=0,0," + bad}), bad.empty() ? "" : option.name);
             else if (option.several())
-                refuses(with({option.name, bad, "0", "0"}), bad[0] == '-' ? "" : option.name);
+                refuses(run, with({option.name, bad, "0", "0"}), bad[0] == '-' ? "" : option.name);
             else if (bad.empty())  // nothing is the default of a value that may be left out
-                refuses(with({option.name, bad}), option.name == "--smooth" ? "" : option.name);
+                refuses(run, with({option.name, bad}), option.name == "--smooth" ? "" : option.name);
             else
-                refuses(with({option.name + "=" + bad}), option.name);
+                refuses(run, with({option.name + "=" + bad}), option.name);
         }
     }
     CHECK(flags > 40);
+}
+
+TEST_CASE("the program ends as it is told without being started") {
+    for (const std::vector<std::string>& wrong :
+         {std::vector<std::string>{"status"}, {"no-verb"}, {"status", "city", "--memory", "nan"}}) {
+        const Outcome here = in_this_process(wrong), started = test::citysplat(wrong);
+        CHECK(here.exit_code == started.exit_code);
+        CHECK(started.err == "citysplat: " + here.err + "\n");
+    }
 }
 
 TEST_CASE("a box of a mask takes six finite numbers, the lower ones first") {

@@ -11,18 +11,29 @@ from small_city import SOURCE, scratch, small_city
 
 
 class PackageTest(unittest.TestCase):
-    def test_the_script_of_the_documentation_runs(self):
-        with open(os.path.join(SOURCE, "docs", "python.md"), encoding="utf-8") as file:
+    def run_script_of(self, page, *arguments):
+        """The program in a page of the documentation that says that the tests run it: what it prints."""
+        with open(os.path.join(SOURCE, "docs", page), encoding="utf-8") as file:
             script = re.search(r"<!-- run by the tests.*?-->\n```python\n(.*?)```", file.read(), re.S).group(1)
         self.assertLessEqual(len(script.splitlines()), 25)
-        path = os.path.join(scratch(), "script.py")
+        path = os.path.join(scratch(), f"{page}.py")
         with open(path, "w", encoding="utf-8") as file:
             file.write(script)
-        done = subprocess.run([sys.executable, path, small_city().city, small_city().trajectory], capture_output=True,
-                              text=True, check=False)
+        done = subprocess.run([sys.executable, path, small_city().city, small_city().trajectory, *arguments],
+                              capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stdout, r"\d+ returns, \d+ nearer than 10 m")
-        self.assertIn("box is free: True", done.stdout)
+        return done.stdout
+
+    def test_the_script_of_the_documentation_runs(self):
+        said = self.run_script_of("python.md")
+        self.assertRegex(said, r"\d+ returns, \d+ nearer than 10 m")
+        self.assertIn("box is free: True", said)
+
+    def test_the_script_that_merges_scans_runs(self):
+        said = self.run_script_of("sensors.md", os.path.join(scratch(), "merged"))
+        every, cubes, kept = map(int, re.fullmatch(r"(\d+) returns in (\d+) cubes of 10 cm; (\d+) are kept\n", said).groups())
+        self.assertGreater(every, 1.2 * kept)
+        self.assertAlmostEqual(kept / cubes, 1, delta=0.01)  # the text is rounded
 
     def test_the_stubs_say_what_is_there(self):
         with open(os.path.join(os.path.dirname(cs.__file__), "__init__.pyi"), encoding="utf-8") as file:

@@ -62,26 +62,34 @@ std::vector<WorldPoint> turning_sensor(double step_rad, int scans, double metres
     return points;
 }
 
-/// The distance of each point to its K-th neighbour, by comparing all with all, on average.
-double brute_force_radius_m(const std::vector<WorldPoint>& points, const SplatParams& params) {
+/// The distance of each point to its K-th neighbour, by comparing it with all that are not too far in x, on
+/// average.
+double brute_force_radius_m(std::vector<WorldPoint> points, const SplatParams& params) {
     const ClassMap classes = ClassMap::load("synthetic");
-    double sum = 0, count = 0;
+    std::erase_if(points, [&](const WorldPoint& p) { return classes.at(p.label).dynamic; });
+    std::ranges::sort(points, {}, [](const WorldPoint& p) { return p.place.x; });
+    double sum = 0;
     std::vector<double> distances2;
+    std::size_t first = 0;
     for (const WorldPoint& p : points) {
-        if (classes.at(p.label).dynamic) continue;
+        const auto ahead_m = [&](const WorldPoint& q) { return to_metres(q.place.x - p.place.x); };
+        while (ahead_m(points[first]) < -params.radius_cap_m) ++first;
         distances2.clear();
-        for (const WorldPoint& q : points) {
-            if (classes.at(q.label).dynamic) continue;
-            const Vec3d d{to_metres(q.place.x - p.place.x), to_metres(q.place.y - p.place.y),
-                          to_metres(q.place.z - p.place.z)};
+        for (std::size_t i = first; i < points.size() && ahead_m(points[i]) <= params.radius_cap_m; ++i) {
+            const Vec3d d{ahead_m(points[i]), to_metres(points[i].place.y - p.place.y),
+                          to_metres(points[i].place.z - p.place.z)};
             distances2.push_back(dot(d, d));
         }
-        const auto kth = distances2.begin() + params.neighbours - 1;
-        std::nth_element(distances2.begin(), kth, distances2.end());
-        sum += std::min(params.radius_cap_m, std::sqrt(*kth));
-        ++count;
+        // Who has fewer neighbours there has the K-th beyond the cap.
+        double radius_m = params.radius_cap_m;
+        if (distances2.size() >= static_cast<std::size_t>(params.neighbours)) {
+            const auto kth = distances2.begin() + params.neighbours - 1;
+            std::nth_element(distances2.begin(), kth, distances2.end());
+            radius_m = std::min(radius_m, std::sqrt(*kth));
+        }
+        sum += radius_m;
     }
-    return sum / count;
+    return sum / static_cast<double>(points.size());
 }
 
 }  // namespace

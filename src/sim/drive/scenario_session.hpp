@@ -72,6 +72,7 @@ class ScenarioSession {
     /// See Session::cast().
     void cast(std::span<const trace::Ray> rays, double time_s, std::span<trace::Hit> hits,
               const CancelToken& cancel);
+    bool holds_whole_city() const { return session_->holds_whole_city(); }
     void recycle(Scan&& scan) { session_->recycle(std::move(scan)); }
     SimulationReport report(std::size_t sensor) const { return session_->report(sensor); }
 

@@ -150,6 +150,13 @@ std::size_t Session::add(const SessionSensor& sensor) {
 std::uint64_t Session::tile_bytes(std::uint32_t tile) const { return parts_->city.bytes(tile); }
 std::uint64_t Session::tile_budget_bytes() const { return parts_->city.budget_bytes(); }
 
+bool Session::holds_whole_city() const {
+    std::uint64_t bytes = 0;
+    const auto tiles = static_cast<std::uint32_t>(parts_->city.source().tiles().size());
+    for (std::uint32_t tile = 0; tile < tiles; ++tile) bytes += tile_bytes(tile);
+    return bytes <= tile_budget_bytes();
+}
+
 std::size_t Session::scans_at_once(std::size_t sensor, std::span<const Sweep> sweeps) const {
     // Enough to keep all threads busy, few enough to keep returns small in memory.
     const auto most =

@@ -108,6 +108,8 @@ class Session {
     std::size_t scans_at_once(std::size_t sensor, std::span<const Sweep> sweeps) const;
     std::uint64_t tile_bytes(std::uint32_t tile) const;
     std::uint64_t tile_budget_bytes() const;
+    /// All tiles of the city can be resident together.
+    bool holds_whole_city() const;
 
     /// Of all scans of a sensor so far; without `seconds`.
     SimulationReport report(std::size_t sensor) const;
