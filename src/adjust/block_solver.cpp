@@ -17,14 +17,14 @@ namespace {
 
 constexpr std::size_t kN = kUnknowns;
 
-/// c −= a bᵀ
+/// c −= a b. Rows of b are added as wholes, which vector units do in one go.
 void subtract_product(Block& c, const Block& a, const Block& b) {
-    for (std::size_t i = 0; i < kN; ++i)
-        for (std::size_t j = 0; j < kN; ++j) {
-            double sum = 0;
-            for (std::size_t k = 0; k < kN; ++k) sum += a[kN * i + k] * b[kN * j + k];
-            c[kN * i + j] -= sum;
-        }
+    for (std::size_t i = 0; i < kN; ++i) {
+        BlockVector sum{};
+        for (std::size_t k = 0; k < kN; ++k)
+            for (std::size_t j = 0; j < kN; ++j) sum[j] += a[kN * i + k] * b[kN * k + j];
+        for (std::size_t j = 0; j < kN; ++j) c[kN * i + j] -= sum[j];
+    }
 }
 
 /// a ← a L⁻ᵀ with a lower triangular L.
@@ -104,7 +104,7 @@ class BlockFactor {
 
     void compute(const CancelToken& cancel) {
         rows_.resize(starts_[n_]);
-        blocks_.resize(starts_[n_]);
+        transposed_.resize(starts_[n_]);
         diagonal_.resize(n_);
         filled_.assign(starts_.begin(), starts_.end() - 1);
         std::vector<Block> work(n_, Block{});
@@ -117,10 +117,11 @@ class BlockFactor {
                 Block& y = work[j];
                 divide_by_transposed(y, diagonal_[j]);
                 for (std::size_t p = starts_[j]; p < filled_[j]; ++p)
-                    subtract_product(work[rows_[p]], y, blocks_[p]);
-                subtract_product(diagonal, y, y);
+                    subtract_product(work[rows_[p]], y, transposed_[p]);
+                const Block y_transposed = transposed(y);
+                subtract_product(diagonal, y, y_transposed);
                 rows_[filled_[j]] = k;
-                blocks_[filled_[j]++] = y;
+                transposed_[filled_[j]++] = y_transposed;
                 y = {};
             }
             if (!factor_diagonal(diagonal))
@@ -140,12 +141,14 @@ class BlockFactor {
             }
             for (std::size_t p = starts_[k]; p < starts_[k + 1]; ++p)
                 for (std::size_t i = 0; i < kN; ++i)
-                    for (std::size_t j = 0; j < kN; ++j) x[rows_[p]][i] -= blocks_[p][kN * i + j] * x[k][j];
+                    for (std::size_t j = 0; j < kN; ++j)
+                        x[rows_[p]][i] -= transposed_[p][kN * j + i] * x[k][j];
         }
         for (std::size_t k = n_; k-- > 0;) {
             for (std::size_t p = starts_[k]; p < starts_[k + 1]; ++p)
                 for (std::size_t i = 0; i < kN; ++i)
-                    for (std::size_t j = 0; j < kN; ++j) x[k][j] -= blocks_[p][kN * i + j] * x[rows_[p]][i];
+                    for (std::size_t j = 0; j < kN; ++j)
+                        x[k][j] -= transposed_[p][kN * j + i] * x[rows_[p]][i];
             for (std::size_t i = kN; i-- > 0;) {
                 for (std::size_t j = i + 1; j < kN; ++j) x[k][i] -= diagonal_[k][kN * j + i] * x[k][j];
                 x[k][i] /= diagonal_[k][kN * i + i];
@@ -247,7 +250,7 @@ class BlockFactor {
     std::vector<std::size_t> entry_starts_, starts_, filled_;
     std::vector<Entry> entries_;
     std::vector<std::uint32_t> parent_, seen_, reach_, rows_;
-    std::vector<Block> blocks_, diagonal_;
+    std::vector<Block> transposed_, diagonal_;  ///< of L; what is below the diagonal is kept transposed
 };
 
 std::vector<BlockVector> BlockEquations::solve(std::uint64_t most_bytes, const CancelToken& cancel) const {

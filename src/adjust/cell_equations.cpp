@@ -115,11 +115,24 @@ void add_outer(Block& block, double factor, const BlockVector& a, const BlockVec
         for (std::size_t j = 0; j < kUnknowns; ++j) block[kUnknowns * i + j] += factor * a[i] * b[j];
 }
 
+/// The first and the last knot of a cell.
+struct KnotSpan {
+    std::uint32_t first, last;
+};
+
+/// What the squares of one batch say.
+struct SectorEquations {
+    std::vector<CellEquation> cells;
+    std::vector<KnotSpan> spans;  ///< of each cell, side by side: every task looks through all of them
+    EquationCounts counts;
+};
+
 /// Adds what the cells say about the knots [begin, end): those rows only.
-void add_rows(BlockEquations& equations, std::span<const CellEquation> cells, std::uint32_t begin,
+void add_rows(BlockEquations& equations, const SectorEquations& sector, std::uint32_t begin,
               std::uint32_t end) {
-    for (const CellEquation& cell : cells) {
-        if (cell.knots.back() < begin || cell.knots.front() >= end) continue;
+    for (std::size_t c = 0; c < sector.cells.size(); ++c) {
+        if (sector.spans[c].last < begin || sector.spans[c].first >= end) continue;
+        const CellEquation& cell = sector.cells[c];
         for (std::size_t k = 0; k < cell.knots.size(); ++k) {
             const std::uint32_t knot = cell.knots[k];
             if (knot < begin || knot >= end) continue;
@@ -151,12 +164,6 @@ void add_rows(BlockEquations& equations, std::span<const CellEquation> cells, st
     }
 }
 
-/// What the squares of one batch say.
-struct SectorEquations {
-    std::vector<CellEquation> cells;
-    EquationCounts counts;
-};
-
 SectorEquations equations_of(const EquationTask& task, std::size_t sector) {
     SectorEquations result;
     std::vector<Patch> patches;
@@ -179,6 +186,7 @@ SectorEquations equations_of(const EquationTask& task, std::size_t sector) {
             ++result.counts.cells;
             result.counts.observations += side.slots.size();
             result.cells.emplace_back(std::move(side.slots));
+            result.spans.push_back({result.cells.back().knots.front(), result.cells.back().knots.back()});
         }
     });
     return result;
@@ -230,7 +238,7 @@ EquationCounts add_cells(BlockEquations& equations, const EquationTask& task, co
             const auto begin = static_cast<std::uint32_t>(task_index) * rows_per_task;
             for (const SectorEquations& part : parts) {
                 cancel.check();
-                add_rows(equations, part.cells, begin, std::min(knots, begin + rows_per_task));
+                add_rows(equations, part, begin, std::min(knots, begin + rows_per_task));
             }
         });
         for (const SectorEquations& part : parts) {

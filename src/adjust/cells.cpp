@@ -13,23 +13,26 @@ namespace {
 
 /// A patch where the corrections put it.
 struct MovedPatch {
+    Vec3d mean_m, sensor_m;
+};
+
+/// Which cell a patch is in, and which patch it is: what is sorted.
+struct PlaceOfPatch {
     std::int64_t cell_x, cell_y, cell_z;
     std::uint32_t slot, index;
-    Vec3d mean_m, sensor_m;
 
     auto key() const { return std::tuple(cell_x, cell_y, cell_z, slot, index); }
-    bool same_cell(const MovedPatch& o) const {
+    bool same_cell(const PlaceOfPatch& o) const {
         return cell_x == o.cell_x && cell_y == o.cell_y && cell_z == o.cell_z;
     }
 };
 
-MovedPatch moved(const Patch& patch, const Corrections& corrections, double cell_m) {
+MovedPatch moved(const Patch& patch, const Corrections& corrections) {
     const auto [drive, interval] = corrections.slot(patch.slot);
     const KnotCorrection c = corrections.drive(drive).at({interval, patch.share});
     const Vec3d given = patch.sensor_m(), sensor = given + c.shift_m;
     const Vec3d mean = sensor + rotate(rotation_from(c.turn_rad), patch.mean_m - given);
-    const auto cell = [&](double v) { return static_cast<std::int64_t>(std::floor(v / cell_m)); };
-    return {cell(mean.x), cell(mean.y), cell(mean.z), patch.slot, 0, mean, sensor};
+    return {mean, sensor};
 }
 
 }  // namespace
@@ -45,27 +48,31 @@ Corrections::Corrections(std::vector<Correction> drives) : drives_(std::move(dri
 
 void for_each_cell(std::span<const Patch> patches, const Corrections& corrections, double cell_m,
                    const std::function<void(std::span<const SlotOfCell>)>& visit) {
-    std::vector<MovedPatch> all(patches.size());
+    std::vector<MovedPatch> by_index(patches.size());
+    std::vector<PlaceOfPatch> all(patches.size());
+    const auto cell = [&](double v) { return static_cast<std::int64_t>(std::floor(v / cell_m)); };
     for (std::uint32_t i = 0; i < patches.size(); ++i) {
-        all[i] = moved(patches[i], corrections, cell_m);
-        all[i].index = i;
+        by_index[i] = moved(patches[i], corrections);
+        const Vec3d& mean = by_index[i].mean_m;
+        all[i] = {cell(mean.x), cell(mean.y), cell(mean.z), patches[i].slot, i};
     }
     std::sort(all.begin(), all.end(),
-              [](const MovedPatch& a, const MovedPatch& b) { return a.key() < b.key(); });
+              [](const PlaceOfPatch& a, const PlaceOfPatch& b) { return a.key() < b.key(); });
     std::vector<SlotOfCell> slots;
     for (std::size_t i = 0; i < all.size(); ++i) {
-        const MovedPatch& at = all[i];
+        const PlaceOfPatch& at = all[i];
         const Patch& patch = patches[at.index];
+        const auto& [mean_m, sensor_m] = by_index[at.index];
         // The scatter is turned by less than a degree or two: not worth the arithmetic.
         Moments moments = patch.moments();
-        moments.mean_m = at.mean_m;
+        moments.mean_m = mean_m;
         if (slots.empty() || slots.back().slot != at.slot) {
-            slots.push_back({moments, at.sensor_m, 0, patch.share, at.slot, 0});
+            slots.push_back({moments, sensor_m, 0, patch.share, at.slot, 0});
         } else {
             SlotOfCell& slot = slots.back();
             const double part = moments.points / (slot.moments.points + moments.points);
             slot.moments += moments;
-            slot.sensor_m = slot.sensor_m + part * (at.sensor_m - slot.sensor_m);
+            slot.sensor_m = slot.sensor_m + part * (sensor_m - slot.sensor_m);
             slot.share += part * (patch.share - slot.share);
         }
         if (i + 1 < all.size() && at.same_cell(all[i + 1])) continue;

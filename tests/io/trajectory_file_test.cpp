@@ -119,6 +119,10 @@ TEST_CASE("KITTI poses with a calibration become poses of the sensor, with the t
     const Trajectory t = read_trajectory(dir / "poses.txt");
     CHECK(t.end_s() == 5.5);
     CHECK(length(t.poses()[1].world_from_body.translation - Vec3d{3, -1, 2}) < 1e-12);
+    TrajectoryOptions cameras_alone;
+    write_text(dir / "calib_cameras.txt", "P0: 1 0 0 0 0 1 0 0 0 0 1 0\n");
+    cameras_alone.calibration = dir / "calib_cameras.txt";
+    CHECK_THROWS_WITH(read_trajectory(dir / "poses.txt", cameras_alone), Contains("no line \"Tr:\""));
     write_text(dir / "times.txt", "5.0\n");
     CHECK_THROWS_WITH(read_trajectory(dir / "poses.txt"), Contains("1 times for 2 poses"));
     write_text(dir / "times.txt", "1\n2\n");

@@ -176,6 +176,17 @@ TEST_CASE("beams that files number are ordered from the top and keep their numbe
     CHECK(rays[3].beam == RecordedRay::kNoBeam);
 }
 
+TEST_CASE("a scan without any return has no beams to be found") {
+    const Head head{even_elevations(16, 10, 1), {}, 100};
+    std::vector<RecordedRay> rays = sweep_of(head);
+    forget_beams(rays);
+    auto table = find_beams(rays);
+    REQUIRE(table);
+    assign_beams(*table, rays, 0);
+    for (const RecordedRay& ray : rays) CHECK(ray.beam == RecordedRay::kNoBeam);
+    assign_beams(*table, std::span<RecordedRay>(), 0);
+}
+
 TEST_CASE("a cloud without beams shows none") {
     std::vector<RecordedRay> rays;
     for (std::uint64_t i = 0; i < 20000; ++i)

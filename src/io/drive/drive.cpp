@@ -9,6 +9,7 @@
 #include "io/drive/own_car.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace citysplat::io {
@@ -58,6 +59,45 @@ void add_facts(Drive& drive) {
     drive.facts.emplace_back("path", with_unit(path.length_m(), 1, "m"));
 }
 
+/// A record of another place puts its scan there, and those beside it on the way.
+void refuse_jumps(const Drive& drive) {
+    constexpr double kFastest_m_s = 150, kCorrection_m = 10;  // of navigation that finds itself again
+    const auto poses = drive.trajectory.poses();
+    for (std::size_t i = 1; i < poses.size(); ++i) {
+        const double seconds = poses[i].time_s - poses[i - 1].time_s;
+        const double way_m =
+            length(poses[i].world_from_body.translation - poses[i - 1].world_from_body.translation);
+        if (way_m <= kCorrection_m + kFastest_m_s * seconds) continue;
+        throw InputError(drive.folder.string() + ": its poses jump by " + with_unit(way_m, 0, "m") +
+                         " between " + format_number(poses[i - 1].time_s) + " and " +
+                         format_number(poses[i].time_s) +
+                         " s, which nothing drives; is a record there damaged, or of another place? "
+                         "--trajectory gives other poses");
+    }
+}
+
+/// Between poses that are far apart in time nobody knows where the car was.
+void tell_holes(Drive& drive) {
+    constexpr double kNear_s = 0.25;  // of a pose
+    const auto poses = drive.trajectory.poses();
+    std::size_t scans = 0;
+    std::string first;
+    for (std::size_t i = 1; i < poses.size(); ++i) {
+        const double begin_s = poses[i - 1].time_s, end_s = poses[i].time_s;
+        if (end_s - begin_s <= 2 * kNear_s) continue;
+        const auto inside = std::count_if(drive.scans.begin(), drive.scans.end(), [&](const DriveScan& scan) {
+            const double middle_s = (scan.sweep.begin_s + scan.sweep.end_s) / 2;
+            return middle_s > begin_s + kNear_s && middle_s < end_s - kNear_s;
+        });
+        scans += static_cast<std::size_t>(inside);
+        if (inside > 0 && first.empty())
+            first = format_number(begin_s) + " to " + format_number(end_s) + " s";
+    }
+    if (scans > 0)
+        drive.assumptions.push_back(std::to_string(scans) + " scans lie where there are no poses (" + first +
+                                    "): the car is taken to have driven straight and evenly there");
+}
+
 }  // namespace
 
 const DriveScan* Drive::find(const fs::path& scan) const {
@@ -86,6 +126,8 @@ Drive read_drive(const fs::path& folder, const DriveOptions& options, const Open
     if (!kind) throw InputError(folder.string() + ": not a folder of a drive");
     Drive drive = kind->read({folder, options, open, cancel});
     drive.folder = folder;
+    refuse_jumps(drive);
+    tell_holes(drive);
     if (options.own_car) drive.own_car = find_own_car(drive, open, cancel);
     add_facts(drive);
     return drive;
@@ -152,6 +194,27 @@ std::size_t number_of(const fs::path& file) {
     const auto number = parse_whole<std::uint32_t>(file.stem().string());
     if (!number) throw InputError(file.string() + ": a scan of this drive is named by its number");
     return *number;
+}
+
+void tell_missing_scans(Drive& drive) {
+    std::vector<double> steps;
+    for (std::size_t i = 1; i < drive.scans.size(); ++i)
+        steps.push_back(static_cast<double>(number_of(drive.scans[i].path)) -
+                        static_cast<double>(number_of(drive.scans[i - 1].path)));
+    if (steps.empty()) return;
+    const double usual = median_of(steps);  // people keep every second scan
+    if (!(usual > 0)) return;
+    double missing = 0;
+    std::string first;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        const double here = std::floor(steps[i] / usual + 0.5) - 1;
+        if (!(here > 0)) continue;
+        missing += here;
+        if (first.empty()) first = drive.scans[i].path.filename().string();
+    }
+    if (missing > 0)
+        drive.facts.emplace_back("missing", with_unit(missing, 0, "scans between the first and the last;") +
+                                                " the first of them after " + first);
 }
 
 RawScan read_raw(const PointFile& file, const CancelToken& cancel) {

@@ -47,6 +47,9 @@ std::vector<std::filesystem::path> numbered_files_in(const std::filesystem::path
 /// The number that is a file's name. Throws InputError when it is none.
 std::size_t number_of(const std::filesystem::path& file);
 
+/// A fact about the numbers between the first and the last scan that no file has.
+void tell_missing_scans(Drive& drive);
+
 /// All points of a scan as its file has them.
 struct RawScan {
     std::vector<Vec3d> points;

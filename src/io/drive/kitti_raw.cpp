@@ -26,6 +26,8 @@ using Compensated = DriveOptions::Compensated;
 
 constexpr double kUsualPeriod_s = 0.1;
 constexpr NumberRange kPeriod_s{0.02, 0.5, "s"};
+/// Clocks of real drives step back now and then. So large a share of times may be left out for that.
+constexpr double kMostLeftOut = 0.1;
 
 /// The folder data/ in it, or itself.
 fs::path data_of(const fs::path& folder) {
@@ -56,6 +58,15 @@ fs::path find_calibration(const fs::path& folder) {
                      "the day and says where the scanner sits on the car. Put it beside velodyne_points");
 }
 
+/// Of a matrix by rows, as texts round it.
+bool is_rotation(const std::vector<double>& r) {
+    constexpr double kRounded = 0.01;
+    const Vec3d x{r[0], r[1], r[2]}, y{r[3], r[4], r[5]}, z{r[6], r[7], r[8]};
+    const double off[]{dot(x, x) - 1, dot(y, y) - 1, dot(z, z) - 1,          dot(x, y),
+                       dot(y, z),     dot(z, x),     dot(x, cross(y, z)) - 1};
+    return std::all_of(std::begin(off), std::end(off), [](double v) { return std::fabs(v) < kRounded; });
+}
+
 /// Sensor from body: "R: nine numbers" and "T: three numbers".
 Pose read_calibration(const fs::path& folder) {
     const fs::path path = find_calibration(folder);
@@ -72,11 +83,11 @@ Pose read_calibration(const fs::path& folder) {
         }
     if (found.size() != 2) throw InputError(path.string() + ": expected the lines \"R:\" and \"T:\"");
     const auto &r = found["R:"], &t = found["T:"];
-    const double determinant =
-        dot(Vec3d{r[0], r[1], r[2]}, cross(Vec3d{r[3], r[4], r[5]}, {r[6], r[7], r[8]}));
-    if (!(std::fabs(determinant - 1) < 0.01))
-        throw InputError(path.string() + ": R is not a rotation (determinant " + format_number(determinant) +
-                         ")");
+    if (!is_rotation(r))
+        throw InputError(
+            path.string() +
+            ": R is not a rotation: its rows should be of length 1, at right angles to each other, "
+            "and not mirrored");
     const Vec3d lever{t[0], t[1], t[2]};
     if (!(length(lever) <= ranges::kLever_m.most))
         throw InputError(path.string() + ": T is " + format_number(length(lever)) +
@@ -127,10 +138,14 @@ FrameClock clock_of(std::map<std::size_t, double> by_number) {
     return {std::move(by_number), step_s > 0 ? step_s : kUsualPeriod_s};
 }
 
+/// Of what a file of timestamps tells. Records of OXTS out of order are left out later, with their poses.
+enum class StampsOf { scans, records };
+
 /// The lines of a timestamps file by the number of the frame.
 class Stamps {
   public:
-    Stamps(const fs::path& path, const std::vector<fs::path>& files) : path_(path) {
+    Stamps(const fs::path& path, const std::vector<fs::path>& files, StampsOf what = StampsOf::scans)
+        : path_(path) {
         if (!fs::exists(path)) return;
         const auto lines = read_timestamps(path);
         if (lines.empty() || files.empty()) return;
@@ -144,6 +159,7 @@ class Stamps {
                              "the frames are taken to follow each other evenly");
         for (std::size_t i = 0; i < lines.size(); ++i)
             if (lines[i]) times_s_[by_number ? i : number_of(files[i])] = *lines[i];
+        if (what == StampsOf::scans) leave_out_disordered();
         fill(files);
     }
     /// The middle between two stamps of each frame. Requires both of the same files; frames without a file
@@ -156,10 +172,36 @@ class Stamps {
     bool there() const { return !times_s_.empty(); }
     /// Of a frame whose file is there.
     double of(std::size_t number) const { return times_s_.at(number); }
-    /// How many frames had an empty line.
+    /// Takes over the count of another file's.
+    void count_also(const Stamps& other) { filled_ = std::max(filled_, other.filled_); }
+    /// How many frames had an empty line, or one that does not follow those before it.
     std::size_t filled() const { return filled_; }
 
   private:
+    /// Frames follow each other. The times of a few that do not are as good as none; a time that is there
+    /// twice is taken for that of neither frame.
+    void leave_out_disordered() {
+        std::map<double, std::size_t> uses;
+        for (const auto& [number, time_s] : times_s_) ++uses[time_s];
+        std::vector<double> times;
+        std::vector<std::size_t> numbers;
+        for (const auto& [number, time_s] : times_s_)
+            if (uses[time_s] == 1) numbers.push_back(number), times.push_back(time_s);
+        std::map<std::size_t, double> kept;
+        for (const std::size_t i : longest_ascending(times)) kept[numbers[i]] = times[i];
+        const std::size_t all = times_s_.size(), out = all - kept.size();
+        if (static_cast<double>(out) > kMostLeftOut * static_cast<double>(all)) {
+            const auto first = std::find_if(times_s_.begin(), times_s_.end(),
+                                            [&](const auto& time) { return !kept.contains(time.first); });
+            throw InputError(path_.string() + ": the times of " + std::to_string(out) + " of " +
+                             std::to_string(all) + " frames do not follow those before them, that of frame " +
+                             std::to_string(first->first) +
+                             " for one; are they of this drive? Without the file the frames are taken to "
+                             "follow each other evenly");
+        }
+        times_s_ = std::move(kept);
+    }
+
     /// Frames with an empty line are where they are evenly between those around them.
     void fill(const std::vector<fs::path>& files) {
         if (times_s_.empty()) return;
@@ -185,7 +227,10 @@ class Stamps {
 Stamps forward_stamps(const fs::path& folder, const std::vector<fs::path>& scans) {
     Stamps forward(folder / "timestamps.txt", scans);
     const Stamps begins(folder / "timestamps_start.txt", scans), ends(folder / "timestamps_end.txt", scans);
-    return forward.there() || !begins.there() || !ends.there() ? forward : Stamps(begins, ends);
+    if (!forward.there() && begins.there() && ends.there()) forward = Stamps(begins, ends);
+    forward.count_also(begins);
+    forward.count_also(ends);
+    return forward;
 }
 
 std::vector<OxtsFrame> read_frames(const DriveRequest& request, const std::vector<fs::path>& files) {
@@ -213,7 +258,7 @@ struct Times {
     double period_s = kUsualPeriod_s;
     std::string from;
     bool assumed = false;
-    std::size_t filled = 0;  ///< frames and records whose line in a file of times is empty
+    std::size_t filled = 0;  ///< frames and records whose line in a file of times is empty or out of order
 };
 
 /// From times by record to times of the scans with those numbers.
@@ -286,7 +331,6 @@ Times times_of(const DriveRequest& request, const std::vector<fs::path>& scans,
 /// Says how many were left out.
 std::size_t take_poses(const std::vector<OxtsFrame>& frames, std::span<const double> times_s,
                        const Pose& body_from_sensor, std::vector<StampedPose>& poses) {
-    constexpr double kMostLeftOut = 0.1;
     const std::vector<std::size_t> ascending = longest_ascending(times_s);
     const std::size_t left_out = frames.size() - ascending.size();
     // With more, Trajectory refuses the drive and names the record.
@@ -314,16 +358,18 @@ std::string set_turns(Drive& drive, const Times& times, const DriveRequest& requ
         const double forward_s = times.forward_s.at(number);
         sweep = sweep_at(forward_s, {compensated, times.period_s}, order);
         if (compensated != Compensated::no || !stamped) continue;
-        sweep.begin_s = begins.of(number), sweep.end_s = ends.of(number);
-        if (!kPeriod_s.contains(sweep.end_s - sweep.begin_s))
-            throw InputError((folder / "timestamps_end.txt").string() + ": the turn of frame " +
-                             std::to_string(number) + " takes " + format_number(sweep.end_s - sweep.begin_s) +
-                             " s; expected a time " + kPeriod_s.text());
-        const double share = (forward_s - sweep.begin_s) / (sweep.end_s - sweep.begin_s);
+        const double begin_s = begins.of(number), turn_s = ends.of(number) - begin_s;
+        if (!kPeriod_s.contains(turn_s))
+            throw InputError(
+                (folder / "timestamps_end.txt").string() + ": the turn of frame " + std::to_string(number) +
+                " takes " + format_number(turn_s) + " s; expected a time " + kPeriod_s.text() +
+                ". Without timestamps_start and timestamps_end a scan looks forward in the middle "
+                "of its turn");
+        sweep.begin_s = sweep.reference_s = begin_s, sweep.end_s = begin_s + turn_s;
+        const double share = (forward_s - begin_s) / turn_s;
         // A stamp of the moment it looked forward that is far from the middle is of something else.
         const double before = middles.there() && share > 0.3 && share < 0.7 ? share : 0.5;
         sweep.start_azimuth_rad = (order.clockwise ? 2 : -2) * exact::kPi * before;
-        sweep.reference_s = sweep.begin_s;
     }
     if (compensated != Compensated::no) return "given by --compensated";
     return std::string(order.clockwise ? "clockwise" : "counterclockwise") +
@@ -345,7 +391,8 @@ Drive read_kitti_raw(const DriveRequest& request) {
     if (files.empty()) throw InputError(data_of(folder / "oxts").string() + ": no records");
     const Pose sensor_from_body = read_calibration(folder);
     const std::vector<OxtsFrame> frames = read_frames(request, files);
-    const Times times = times_of(request, scans, frames, Stamps(folder / "oxts/timestamps.txt", files));
+    const Times times =
+        times_of(request, scans, frames, Stamps(folder / "oxts/timestamps.txt", files, StampsOf::records));
 
     std::vector<StampedPose> poses;
     const std::size_t left_out = take_poses(frames, times.records_s, inverse(sensor_from_body), poses);
@@ -371,13 +418,14 @@ Drive read_kitti_raw(const DriveRequest& request) {
     drive.rate_hz = 1 / times.period_s;
     drive.lever_arm_m = inverse(sensor_from_body).translation;
 
+    tell_missing_scans(drive);
     drive.facts.emplace_back("turn", turn);
     drive.facts.emplace_back("clock", times.from);
     if (times.assumed) drive.assumptions.push_back(times.from);
     if (times.filled > 0)
         drive.assumptions.push_back(std::to_string(times.filled) +
-                                    " empty lines in timestamps.txt: these times follow from those around "
-                                    "them");
+                                    " lines of timestamps are empty or do not follow those before them: "
+                                    "these times follow from those around them");
     if (left_out > 0)
         drive.assumptions.push_back(
             std::to_string(left_out) + " of " + std::to_string(frames.size()) +

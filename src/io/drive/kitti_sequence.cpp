@@ -140,6 +140,7 @@ Drive read_kitti_sequence(const DriveRequest& request) {
     place_scans(drive, path);
     drive.frame = drive.scans.front().sweep.frame;
     drive.rate_hz = 1 / period.seconds;
+    tell_missing_scans(drive);
 
     const auto say = [&drive](bool assumed, const std::string& name, const std::string& text) {
         drive.facts.emplace_back(name, text);

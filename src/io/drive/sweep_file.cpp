@@ -88,7 +88,10 @@ class SweepFile final : public PointFile {
             const Vec3d in_sensor = frame_ == Sweep::Frame::moving ? given : into(pose, world);
             out.x[i] = world.x, out.y[i] = world.y, out.z[i] = world.z;
             if (!sensor_known) out.sensor[i] = pose.translation;
-            if (by_direction ? clock_.passes(world, kNoReturn_m) : length(in_sensor) < kNoReturn_m) {
+            const bool nothing =
+                frame_ != Sweep::Frame::world && given.x == 0 && given.y == 0 && given.z == 0;
+            if (nothing ||
+                (by_direction ? clock_.passes(world, kNoReturn_m) : length(in_sensor) < kNoReturn_m)) {
                 removal.without_return(i);
                 if (!met_nothing.empty()) met_nothing[i] = 1;
             } else {

@@ -38,7 +38,7 @@ Pose pose_of(const std::vector<double>& m, const std::string& where) {
 }
 
 /// "Tr: 12 numbers": camera from sensor.
-std::optional<Pose> read_calibration(const std::filesystem::path& path) {
+Pose read_calibration(const std::filesystem::path& path) {
     const std::string text = read_text_file(path);
     for (const auto& [line, number, next, ended] : Lines(text)) {
         if (!line.starts_with("Tr:")) continue;
@@ -48,7 +48,10 @@ std::optional<Pose> read_calibration(const std::filesystem::path& path) {
                              ": expected 12 numbers after Tr:");
         return pose_of(row, path.string() + ": line " + std::to_string(number));
     }
-    return std::nullopt;
+    throw InputError(
+        path.string() +
+        ": no line \"Tr:\", which says where the scanner is on the camera whose poses these are. "
+        "Without the file the poses are taken for those of the scanner");
 }
 
 std::filesystem::path beside(const std::filesystem::path& poses, const std::filesystem::path& given,

@@ -446,6 +446,7 @@ void assign_beams(const BeamTable& table, std::span<RecordedRay> rays, std::size
     }
     for (RecordedRay& ray : rays) ray.beam = RecordedRay::kNoBeam;
     const std::span<RecordedRay> returns = rays.first(return_count);
+    if (returns.empty()) return;
     if (const auto turns = find_turns(returns)) {
         const std::vector<std::uint16_t> beam_of = match_turns(turns->elevation_rad, table.elevation_rad);
         for (std::size_t i = 0; i < returns.size(); ++i) returns[i].beam = beam_of[turns->of_ray[i]];

@@ -13,8 +13,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <memory>
 #include <string>
 #include <vector>
@@ -90,21 +93,35 @@ void add_errors(std::vector<PoseError>& errors, const Trajectory& is, const Traj
     }
 }
 
-/// A cloud that is opened several times.
+/// Processor time of this thread.
+std::int64_t thread_cpu_ns() {
+    timespec t{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+/// A cloud that is opened several times. Adds what it takes to make the points to `making_ns`.
 class SharedFile final : public PointFile {
   public:
-    explicit SharedFile(std::shared_ptr<const PointFile> file) : file_(std::move(file)) {}
+    SharedFile(std::shared_ptr<const PointFile> file, std::atomic<std::int64_t>& making_ns)
+        : file_(std::move(file)), making_ns_(making_ns) {}
     const PointFileInfo& info() const override { return file_->info(); }
     std::size_t block_count() const override { return file_->block_count(); }
-    void read_block(std::size_t index, PointBatch& out) const override { file_->read_block(index, out); }
+    void read_block(std::size_t index, PointBatch& out) const override {
+        const std::int64_t begin_ns = thread_cpu_ns();
+        file_->read_block(index, out);
+        making_ns_ += thread_cpu_ns() - begin_ns;
+    }
 
   private:
     std::shared_ptr<const PointFile> file_;
+    std::atomic<std::int64_t>& making_ns_;
 };
 
 struct Args {
     std::vector<std::string> only;
     double knots_s = 0.1;
+    bool stages = false;
     std::uint64_t memory_mib = 2048;
 };
 
@@ -113,6 +130,7 @@ void run_case(const Case& c, const Args& args, bench::Report& out) {
     std::vector<adjust::AdjustDrive> drives;
     std::vector<Trajectory> truths;
     std::vector<PoseError> before, after;
+    std::atomic<std::int64_t> making_ns{0};
     for (int d = 0; d < c.drives; ++d) {
         const double span = (c.end_s - c.begin_s) / c.drives, begin = c.begin_s + d * span,
                      end = begin + span;
@@ -130,19 +148,20 @@ void run_case(const Case& c, const Args& args, bench::Report& out) {
         options.adjustment = adjustment;
         const std::shared_ptr<const PointFile> seen =
             street.see(begin, given.end_s() - synth::Drive::kBegin_s);
-        drives.push_back({"drive", given, {[seen, options] {
-                              return io::with_adjusted_poses(std::make_unique<SharedFile>(seen), options,
-                                                             "drive");
+        drives.push_back({"drive", given, {[seen, options, &making_ns] {
+                              return io::with_adjusted_poses(std::make_unique<SharedFile>(seen, making_ns),
+                                                             options, "drive");
                           }}});
     }
     adjust::AdjustOptions options;
     options.knots_s = args.knots_s;
     options.memory_bytes = args.memory_mib << 20;
     options.scratch = std::filesystem::temp_directory_path();
-    Progress silent;
+    Progress progress(args.stages ? ProgressStyle::plain : ProgressStyle::none);
     adjust::AdjustReport r;
-    const double cpu_s =
-        bench::measure([&] { r = adjust::adjust(drives, options, CancelToken(), silent); }).cpu_s;
+    const bench::Elapsed took =
+        bench::measure([&] { r = adjust::adjust(drives, options, CancelToken(), progress); });
+    const double making_s = 1e-9 * static_cast<double>(making_ns);
     for (std::size_t d = 0; d < drives.size(); ++d) add_errors(after, r.drives[d].adjusted, truths[d]);
     const Residual b = residual_of(before), a = residual_of(after);
     double length = 0;
@@ -152,13 +171,14 @@ void run_case(const Case& c, const Args& args, bench::Report& out) {
         line.data(), line.size(),
         "%-16s %4.0f m %5.2f M | %5.1f cm %5.2f deg -> rms %5.2f most %5.2f (along %5.2f across %5.2f up "
         "%5.2f) "
-        "cm %6.3f deg | thick %5.1f -> %5.2f %%, p50 %5.1f -> %4.1f mm | stretch %5.2f %% | %5.1f s CPU | "
-        "peak %s",
+        "cm %6.3f deg | thick %5.1f -> %5.2f %%, p50 %5.1f -> %4.1f mm | stretch %5.2f %% | %5.1f s CPU, "
+        "points "
+        "made in %.1f s, wall %.1f s | peak %s",
         c.name.c_str(), length, static_cast<double>(r.points.used) / 1e6, 100 * b.rms_m, b.turn_deg,
         100 * a.rms_m, 100 * a.most_m, 100 * a.along_m, 100 * a.across_m, 100 * a.up_m, a.turn_deg,
         100 * r.before.share_thick(), 100 * r.after.share_thick(), 1000 * r.before.quantile_m(0.5),
-        1000 * r.after.quantile_m(0.5), 100 * r.drives[0].stretch, cpu_s,
-        format_bytes(peak_rss_bytes()).c_str());
+        1000 * r.after.quantile_m(0.5), 100 * r.drives[0].stretch, took.cpu_s - making_s, making_s,
+        took.wall_s, format_bytes(peak_rss_bytes()).c_str());
     out.text(line.data() + (r.refusal ? "\n    refused: " + *r.refusal : ""));
 }
 
@@ -294,6 +314,41 @@ std::vector<Case> cases() {
          .errors = Errors::none,
          .every_second = true,
          .stretch = 1.01},
+        {.name = "1-km",
+         .length_m = 10'100,
+         .beams = 32,
+         .columns = 90,
+         .end_s = 134,
+         .errors = Errors::slow,
+         .in_memory = false},
+        {.name = "1-km-dense",
+         .length_m = 10'100,
+         .beams = 32,
+         .columns = 360,
+         .end_s = 134,
+         .errors = Errors::slow,
+         .in_memory = false},
+        {.name = "1-km-good",
+         .length_m = 10'100,
+         .beams = 32,
+         .columns = 90,
+         .end_s = 134,
+         .errors = Errors::none,
+         .in_memory = false},
+        {.name = "2.5-km",
+         .length_m = 10'100,
+         .beams = 32,
+         .columns = 90,
+         .end_s = 335,
+         .errors = Errors::slow,
+         .in_memory = false},
+        {.name = "5-km",
+         .length_m = 10'100,
+         .beams = 32,
+         .columns = 90,
+         .end_s = 670,
+         .errors = Errors::slow,
+         .in_memory = false},
         {.name = "10-km",
          .length_m = 10'100,
          .beams = 32,
@@ -321,6 +376,7 @@ int main(int argc, char** argv) {
          [&](bench::Flags& flags) {
              flags.texts("--only", args.only, "names of cases");
              flags.count("--memory", args.memory_mib, 1 << 20, "MiB that adjust may use");
+             flags.flag("--stages", args.stages, "says how far each stage is");
              flags.number("--knots", args.knots_s, {0.01, 60, "s"}, "least time between knots");
          },
          [&](bench::Report& out) {

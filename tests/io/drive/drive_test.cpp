@@ -1,7 +1,6 @@
 #include "core/error.hpp"
+#include "io/drive/kitti_raw_writer.hpp"
 #include "io/drive/own_car.hpp"
-#include "io/drive_writer.hpp"
-#include "io/input/input_list.hpp"
 #include "io/input/reading.hpp"
 #include "io/room_drive.hpp"
 #include "temp_dir.hpp"
@@ -17,24 +16,6 @@ using Catch::Contains;
 namespace fs = std::filesystem;
 
 namespace {
-
-using Scans = std::vector<std::vector<TrueRay>>;
-
-std::vector<TrueRay> returns_of(std::vector<TrueRay> rays) {
-    std::erase_if(rays, [](const TrueRay& ray) { return ray.empty; });
-    return rays;
-}
-
-/// As KITTI has them: ring by ring.
-std::vector<TrueRay> by_ring(std::vector<TrueRay> rays) {
-    std::stable_sort(rays.begin(), rays.end(),
-                     [](const TrueRay& a, const TrueRay& b) { return a.beam > b.beam; });
-    return rays;
-}
-
-Vec3d into(const Pose& frame, Vec3d world) {
-    return rotate(conjugate(frame.rotation), world - frame.translation);
-}
 
 PointBatch read(const InputSource& source, const ReadOptions& options = {}) {
     const auto file = source.open(options);
@@ -67,67 +48,6 @@ Differences differences(const std::vector<InputSource>& sources, const Scans& tr
         }
     }
     return most;
-}
-
-std::vector<InputSource> expand(const fs::path& folder, const io::DriveOptions& options = {}) {
-    return expand_inputs(std::vector{folder.string()}, {}, options);
-}
-
-/// A drive of KITTI raw: the sensor looks forward in the middle of each turn, at first_s + k period. OXTS
-/// writes every 10 ms and the record nearest to that moment is kept.
-struct KittiRaw {
-    RoomDrive drive{RoomDrive::Sensor{}};
-    OxtsWriter oxts;
-    int scans = 30;
-    double first_s = 0.2523;
-
-    double forward_s(int k) const { return first_s + k * drive.sensor().period_s; }
-
-    Scans write(const fs::path& folder, bool oxts_stamps, bool scan_stamps) const {
-        Scans truth;
-        std::string records_stamps, begins, middles, ends;
-        const double half = drive.sensor().period_s / 2;
-        for (int k = 0; k < scans; ++k) {
-            const double t = forward_s(k), record_s = std::round(t * 100) / 100;
-            write_text(folder / "oxts/data" / (file_number(k) + ".txt"), oxts.line(drive, record_s));
-            truth.push_back(by_ring(returns_of(drive.turn(t - half))));
-            const std::string bytes = records(truth.back(), [&](const TrueRay& ray) {
-                return into(drive.sensor_at(ray.time_s), ray.world);
-            });
-            write_text(folder / "velodyne_points/data" / (file_number(k) + ".bin"), bytes);
-            records_stamps += stamp(record_s);
-            begins += stamp(t - half), middles += stamp(t), ends += stamp(t + half);
-        }
-        if (oxts_stamps) write_text(folder / "oxts/timestamps.txt", records_stamps);
-        if (scan_stamps) {
-            write_text(folder / "velodyne_points/timestamps.txt", middles);
-            write_text(folder / "velodyne_points/timestamps_start.txt", begins);
-            write_text(folder / "velodyne_points/timestamps_end.txt", ends);
-        }
-        const Pose mount = inverse(RoomDrive::body_from_sensor());  // velodyne from IMU
-        std::string rotation = "R:", shift = "T:";
-        const Vec3d axes[]{rotate(mount.rotation, {1, 0, 0}), rotate(mount.rotation, {0, 1, 0}),
-                           rotate(mount.rotation, {0, 0, 1})};
-        for (const auto axis : {&Vec3d::x, &Vec3d::y, &Vec3d::z}) {
-            for (const Vec3d& column : axes) rotation += " " + number(column.*axis);
-            shift += " " + number(mount.translation.*axis);
-        }
-        write_text(folder.parent_path() / "calib_imu_to_velo.txt",
-                   "calib_time: 25-May-2012 16:47:16\n" + rotation + "\n" + shift + "\n");
-        return truth;
-    }
-    io::DriveOptions options() const {
-        io::DriveOptions o;
-        o.origin = {oxts.latitude_deg, oxts.longitude_deg, oxts.altitude_m};
-        return o;
-    }
-};
-
-/// What a fact of a drive says.
-std::string fact(const io::Drive& drive, const std::string& name) {
-    for (const auto& [key, text] : drive.facts)
-        if (key == name) return text;
-    return "";
 }
 
 }  // namespace
@@ -268,7 +188,8 @@ TEST_CASE("excerpts of KITTI raw work with what they have") {
         const auto sources = expand(folder, kitti.options());
         CHECK(differences(sources, truth, kStampZero_s).place_m < 0.08);  // 5 ms of the record at 9 m/s
         REQUIRE(sources[0].drive->assumptions.size() == 1);
-        CHECK_THAT(sources[0].drive->assumptions[0], Contains("2 empty lines in timestamps.txt"));
+        CHECK_THAT(sources[0].drive->assumptions[0],
+                   Contains("2 lines of timestamps are empty or do not follow"));
         write_text(folder / "velodyne_points/timestamps.txt", stamp(0.25) + std::string(29, '\n'));
         CHECK_THROWS_WITH(expand(folder),
                           Contains("no time for frame 1 and 28 others") && Contains("without the file"));
