@@ -5,6 +5,7 @@
 #include "splat/search/plane_fit.hpp"
 
 #include <cmath>
+#include <limits>
 #include <optional>
 
 namespace citysplat::mesh {
@@ -58,13 +59,16 @@ class Judge {
         : params_(params), voxel_steps_(static_cast<double>(voxel_steps)) {
         const double voxel = kConfidenceVoxel_m / voxel_steps_;
         least_density_ = params.confidence * voxel * voxel;
+        const double most = params.most_thickness * voxel_steps_;
+        most_variance_ = most > 0 ? most * most : std::numeric_limits<double>::infinity();
     }
 
     bool has_enough(std::int64_t count) const { return count >= params_.least_points; }
 
-    /// Eq. 3: N_PDF ≥ τ, in logarithms.
+    /// A plane, and thin enough. Eq. 3: N_PDF ≥ τ, in logarithms.
     bool is_confident(const Moments& m, const PlaneFit& fit) const {
         if (fit.shape != PlaneFit::Shape::plane) return false;
+        if (fit.share3 * fit.variance > most_variance_) return false;
         if (params_.confidence == 0) return true;
         const InPlane in = in_plane(m, fit.normal);
         if (!(in.determinant > 0)) return false;
@@ -97,7 +101,7 @@ class Judge {
 
   private:
     const MeshParams& params_;
-    double voxel_steps_, least_density_;
+    double voxel_steps_, least_density_, most_variance_;
 };
 
 class TsdfWorker final : public CornerField::Worker {
