@@ -6,80 +6,84 @@ namespace citysplat::mesh {
 
 BoxSums::BoxSums(int most_level)
     : most_level_(most_level), side_(static_cast<std::size_t>(kBlockCorners + 2 * most_level)) {
-    const std::size_t places = side_ * side_ * side_;
-    counts_.resize(places);
-    sums_.resize(places);
-    voxel_at_.resize(places);
+    for (auto& below : below_) below.resize(side_);
 }
 
 std::size_t BoxSums::bytes() const {
-    return counts_.size() * (sizeof(std::int64_t) + sizeof(VoxelSums) + sizeof(std::int32_t));
+    return side_ * side_ * side_ * (sizeof(std::int64_t) + sizeof(VoxelSums) + sizeof(std::int32_t));
 }
 
 bool BoxSums::load(const VoxelPoints& points, const Voxel& block) {
     block_ = block;
-    const VoxelGrid& grid = points.grid();
-    voxel_steps_ = grid.steps();
-    std::fill(counts_.begin(), counts_.end(), 0);
-    std::fill(sums_.begin(), sums_.end(), VoxelSums{});
-    std::fill(voxel_at_.begin(), voxel_at_.end(), -1);
-    const std::int64_t ox = grid.corner(0, block.x), oy = grid.corner(1, block.y),
-                       oz = grid.corner(2, block.z);
+    voxel_steps_ = points.grid().steps();
     const int k = most_level_;
-    bool any = false;
-    const Voxel low{block.x - k, block.y - k, block.z - k};
-    const Voxel high{block.x + kBlockCells + k, block.y + kBlockCells + k, block.z + kBlockCells + k};
-    points.visit(low, high, [&](std::size_t i) {
-        any = true;
-        const Voxel& v = points.voxel(i);
-        const std::size_t place = at(v.x - block.x + 1, v.y - block.y + 1, v.z - block.z + 1);
-        VoxelSums& sums = sums_[place];
-        for (const TilePoint& p : points.points(i)) sums.add(p.x - ox, p.y - oy, p.z - oz, sight_line(p));
-        counts_[place] = sums.of[VoxelSums::n];
-        voxel_at_[place] = static_cast<std::int32_t>(i);
-    });
-    if (!any) return false;
-    sum_up(counts_);
-    sum_up(sums_);
+    loaded_.clear();
+    points.visit({block.x - k, block.y - k, block.z - k},
+                 {block.x + kBlockCells + k, block.y + kBlockCells + k, block.z + kBlockCells + k},
+                 [&](std::size_t i) { loaded_.push_back(i); });
+    if (loaded_.empty()) return false;
+    find_slabs(points);
+    add_points(points);
+    sum_up(counts_.data());
+    sum_up(sums_.data());
     return true;
 }
 
+void BoxSums::find_slabs(const VoxelPoints& points) {
+    for (auto& below : below_) std::fill(below.begin(), below.end(), 0);
+    const auto mark = [this](std::size_t axis, std::int32_t from_block) {
+        below_[axis][static_cast<std::size_t>(from_block + most_level_ + 1)] = 1;
+    };
+    for (const std::size_t i : loaded_) {
+        const Voxel& v = points.voxel(i);
+        mark(0, v.x - block_.x), mark(1, v.y - block_.y), mark(2, v.z - block_.z);
+    }
+    std::size_t stride = 1;
+    first_ = 0;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+        std::size_t slabs = 0;
+        for (std::size_t& below : below_[axis]) below = (slabs += below) * stride;
+        stride_[axis] = stride;
+        places_[axis] = slabs + 1;
+        first_ += stride;
+        stride *= places_[axis];
+    }
+    counts_.assign(stride, 0);
+    sums_.assign(stride, VoxelSums{});
+    voxel_at_.assign(stride, -1);
+}
+
+void BoxSums::add_points(const VoxelPoints& points) {
+    const VoxelGrid& grid = points.grid();
+    const std::int64_t ox = grid.corner(0, block_.x), oy = grid.corner(1, block_.y),
+                       oz = grid.corner(2, block_.z);
+    for (const std::size_t i : loaded_) {
+        const Voxel& v = points.voxel(i);
+        const std::size_t place = at(v.x - block_.x + 1, v.y - block_.y + 1, v.z - block_.z + 1);
+        VoxelSums sums;
+        for (const VoxelPoint& p : points.points(i)) sums.add(p.x - ox, p.y - oy, p.z - oz, p.sight());
+        sums_[place] = sums;
+        counts_[place] = sums.of[VoxelSums::n];
+        voxel_at_[place] = static_cast<std::int32_t>(i);
+    }
+}
+
 template <class T>
-void BoxSums::sum_up(std::vector<T>& field) const {
-    const std::size_t row = side_, slice = side_ * side_;
-    for (std::size_t z = 1; z < side_; ++z)
-        for (std::size_t y = 1; y < side_; ++y) {
+void BoxSums::sum_up(T* field) const {
+    const std::size_t row = stride_[1], slice = stride_[2];
+    for (std::size_t z = 1; z < places_[2]; ++z)
+        for (std::size_t y = 1; y < places_[1]; ++y) {
             T along{};
-            T* at = field.data() + z * slice + y * row;
-            for (std::size_t x = 1; x < side_; ++x) {
+            T* at = field + z * slice + y * row;
+            for (std::size_t x = 1; x < places_[0]; ++x) {
                 along += at[x];
-                T sum = along;
-                sum += *(at + x - row);
-                sum += *(at + x - slice);
-                sum -= *(at + x - slice - row);
-                at[x] = sum;
+                at[x] = along + *(at + x - row) + *(at + x - slice) - *(at + x - slice - row);
             }
         }
 }
 
-template <class T>
-T BoxSums::box_sum(const std::vector<T>& field, const Voxel& corner, int level) const {
-    const Voxel a = low(corner, level), b = high(corner, level);
-    T sum = field[at(b.x, b.y, b.z)];
-    sum -= field[at(a.x, b.y, b.z)];
-    sum -= field[at(b.x, a.y, b.z)];
-    sum -= field[at(b.x, b.y, a.z)];
-    sum += field[at(a.x, a.y, b.z)];
-    sum += field[at(a.x, b.y, a.z)];
-    sum += field[at(b.x, a.y, a.z)];
-    sum -= field[at(a.x, a.y, a.z)];
-    return sum;
-}
-
-std::int64_t BoxSums::count(const Voxel& corner, int level) const { return box_sum(counts_, corner, level); }
-
 VoxelSums BoxSums::sums(const Voxel& corner, int level) const {
-    return box_sum(sums_, corner, level)
+    return box_sum(sums_.data(), corner, level)
         .moved(corner.x * voxel_steps_, corner.y * voxel_steps_, corner.z * voxel_steps_);
 }
 

@@ -53,7 +53,17 @@ std::vector<Voxel> blocks_in_reach(const VoxelPoints& points, int reach, const C
 struct Piece {
     std::vector<MeshVertex> vertices;
     std::vector<MeshTriangle> triangles;
+    /// Of its vertices, in order, those that another piece may have as well, or this one twice.
+    std::vector<std::uint32_t> shared;
 };
+
+/// True when cells of another block have this edge.
+bool is_on_border(const GridEdge& edge) {
+    const std::int32_t along[3] = {edge.corner.x, edge.corner.y, edge.corner.z};
+    for (int axis = 0; axis < 3; ++axis)
+        if (axis != edge.axis && along[axis] % kBlockCells == 0) return true;
+    return false;
+}
 
 /// The vertex where the surface crosses an edge, its distances of opposite sign.
 struct Crossing {
@@ -148,8 +158,10 @@ class BlockMesher {
         if (number == kNone) {
             cancel_.check();
             number = static_cast<std::uint32_t>(piece.vertices.size());
-            piece.vertices.push_back(
-                vertex_at({{low, edge.axis}, corner(low).side[a], corner(high).side[b]}));
+            const Crossing crossing{{low, edge.axis}, corner(low).side[a], corner(high).side[b]};
+            piece.vertices.push_back(vertex_at(crossing));
+            if (is_on_border(crossing.edge) || corner(low).sides + corner(high).sides > 2)
+                piece.shared.push_back(number);
         }
         return number;
     }
@@ -195,7 +207,7 @@ class BlockMesher {
         std::vector<std::uint32_t>(corners_.corners.size() * std::size_t{12}, kNone);
 };
 
-/// Joins the pieces; vertices on the borders of blocks become one.
+/// Joins the pieces; vertices that are equal become one.
 Piece joined(std::vector<Piece> pieces, const CancelToken& cancel) {
     struct SamePlace {
         std::size_t operator()(const MeshVertex& v) const {
@@ -209,11 +221,17 @@ Piece joined(std::vector<Piece> pieces, const CancelToken& cancel) {
         cancel.check();
         std::vector<std::uint32_t> number;
         number.reserve(piece.vertices.size());
-        for (const MeshVertex& v : piece.vertices) {
-            const auto next = static_cast<std::uint32_t>(whole.vertices.size());
-            const auto [place, is_new] = number_of.try_emplace(v, next);
-            if (is_new) whole.vertices.push_back(v);
-            number.push_back(place->second);
+        auto next_shared = piece.shared.begin();
+        for (std::size_t i = 0; i < piece.vertices.size(); ++i) {
+            auto n = static_cast<std::uint32_t>(whole.vertices.size());
+            bool is_new = true;
+            if (next_shared != piece.shared.end() && *next_shared == i) {
+                const auto [place, inserted] = number_of.try_emplace(piece.vertices[i], n);
+                n = place->second, is_new = inserted;
+                ++next_shared;
+            }
+            if (is_new) whole.vertices.push_back(piece.vertices[i]);
+            number.push_back(n);
         }
         for (const auto& [a, b, c] : piece.triangles)
             whole.triangles.push_back({number[a], number[b], number[c]});
@@ -255,7 +273,7 @@ MeshTile make_mesh(tiling::Region region, std::int64_t voxel_steps, const Corner
     const VoxelPoints points(grid, std::move(region.points));
     const std::vector<Voxel> blocks = blocks_in_reach(points, field.reach_voxels(), core);
     std::vector<Piece> pieces(blocks.size());
-    constexpr std::size_t kBlocksAtOnce = 16;
+    constexpr std::size_t kBlocksAtOnce = 32;
     for_each_chunk(blocks.size(), kBlocksAtOnce, cancel, [&](std::size_t begin, std::size_t end) {
         BlockMesher mesher(points, field, core, cancel);
         for (std::size_t i = begin; i < end; ++i) {

@@ -9,7 +9,7 @@ namespace citysplat::mesh {
 
 /// Parameters of the adaptive TSDF ("the paper": Roldão, de Charette and Verroust-Blondet, "3D Surface
 /// Reconstruction from Voxel-based Lidar Data", 2019). Every field changes results and is part of the tiles'
-/// key. The values are the paper's, but for the last two, of which it does not speak.
+/// key. The values are the paper's, but for the last three, of which it does not speak.
 struct MeshParams {
     double voxel_m = 0.2;   ///< ω; rounded to whole lattice steps
     int least_points = 10;  ///< N_min
@@ -25,6 +25,10 @@ struct MeshParams {
     /// and fences are thinner than a voxel.
     bool two_sided = true;
 
+    /// Points whose standard deviation across their plane is more than this many voxels are no plane (ADR
+    /// 311). 0: no such condition.
+    double most_thickness = 0.6;
+
     static constexpr double kLeastVoxel_m = 0.02, kMostVoxel_m = 1;
 
     std::int64_t voxel_steps() const { return to_lattice(voxel_m); }
@@ -39,6 +43,7 @@ struct MeshParams {
         visit("confidence", p.confidence, 0, 1000);
         visit("truncation", p.truncation, 1, 8);
         visit("two_sided", p.two_sided, 0, 1);
+        visit("most_thickness", p.most_thickness, 0, 10);
     }
     /// Throws ConfigError naming the field.
     void validate() const;

@@ -17,8 +17,8 @@ class FactSums {
   public:
     explicit FactSums(Vec3d normal) : normal_(normal) {}
 
-    void add(std::span<const TilePoint> points) {
-        for (const TilePoint& p : points) add(p);
+    void add(std::span<const VoxelPoint> points) {
+        for (const VoxelPoint& p : points) add(p);
     }
     bool empty() const { return count_ == 0; }
 
@@ -36,22 +36,24 @@ class FactSums {
     }
 
   private:
-    void add(const TilePoint& p) {
+    void add(const VoxelPoint& p) {
         ++count_;
         intensity_ += p.intensity;
-        const auto known = std::find_if(labels_.begin(), labels_.end(),
-                                        [&p](const auto& entry) { return entry.first == p.label; });
-        if (known != labels_.end())
-            ++known->second;
-        else
-            labels_.emplace_back(p.label, 1);
+        count_label(p.label);
         if (!p.has_sensor()) return;
         ++seen_;
-        sums_.add(0, 0, 0, sight_line(p));
-        const std::int64_t dx = p.sensor_dx, dy = p.sensor_dy, dz = p.sensor_dz;
-        range_ += static_cast<std::int64_t>(std::sqrt(static_cast<double>(dx * dx + dy * dy + dz * dz)) /
-                                                TilePoint::kSensorStepsPerMetre +
-                                            0.5);
+        sums_.add(0, 0, 0, p.sight());
+        range_ += p.range;
+    }
+
+    void count_label(std::uint16_t label) {
+        if (labels_.empty() || labels_[last_].first != label) {
+            const auto known = std::find_if(labels_.begin(), labels_.end(),
+                                            [label](const auto& entry) { return entry.first == label; });
+            last_ = static_cast<std::size_t>(known - labels_.begin());
+            if (known == labels_.end()) labels_.emplace_back(label, 0);
+        }
+        ++labels_[last_].second;
     }
 
     std::uint16_t most_frequent() const {
@@ -66,6 +68,7 @@ class FactSums {
     std::int64_t count_ = 0, intensity_ = 0, seen_ = 0, range_ = 0;
     VoxelSums sums_;
     std::vector<std::pair<std::uint16_t, std::int64_t>> labels_;
+    std::size_t last_ = 0;  ///< of labels_: that of the point before
 };
 
 }  // namespace

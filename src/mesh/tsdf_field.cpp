@@ -5,6 +5,7 @@
 #include "splat/search/plane_fit.hpp"
 
 #include <cmath>
+#include <limits>
 #include <optional>
 
 namespace citysplat::mesh {
@@ -20,6 +21,9 @@ constexpr double kOneSided = 0.7;
 
 /// ω at which MeshParams::confidence is meant.
 constexpr double kConfidenceVoxel_m = 0.2;
+
+/// More than what exact::log() and its bounds are rounded by, where it is asked.
+constexpr double kLogMargin = 1e-9;
 
 /// A corner on its way: its place, its points, and what was fitted to them.
 struct Candidate {
@@ -55,18 +59,26 @@ class Judge {
         : params_(params), voxel_steps_(static_cast<double>(voxel_steps)) {
         const double voxel = kConfidenceVoxel_m / voxel_steps_;
         least_density_ = params.confidence * voxel * voxel;
+        const double most = params.most_thickness * voxel_steps_;
+        most_variance_ = most > 0 ? most * most : std::numeric_limits<double>::infinity();
     }
 
     bool has_enough(std::int64_t count) const { return count >= params_.least_points; }
 
-    /// Eq. 3: N_PDF ≥ τ, in logarithms.
+    /// A plane, and thin enough. Eq. 3: N_PDF ≥ τ, in logarithms.
     bool is_confident(const Moments& m, const PlaneFit& fit) const {
         if (fit.shape != PlaneFit::Shape::plane) return false;
+        if (fit.share3 * fit.variance > most_variance_) return false;
         if (params_.confidence == 0) return true;
         const InPlane in = in_plane(m, fit.normal);
         if (!(in.determinant > 0)) return false;
         const double at_mean = least_density_ * 2 * exact::kPi * std::sqrt(in.determinant);
-        return at_mean < 1 && -in.distance2 / 2 >= exact::log(at_mean);
+        if (!(at_mean < 1)) return false;
+        const double exponent = -in.distance2 / 2;
+        // x − 1 is never below log x, and 1 − 1/x never above: most are told without a logarithm.
+        if (exponent > at_mean - 1 + kLogMargin) return true;
+        if (exponent < 1 - 1 / at_mean - kLogMargin) return false;
+        return exponent >= exact::log(at_mean);
     }
 
     /// Eq. 4, for a normal towards the sensors; nothing when the distance counts as no value.
@@ -89,7 +101,7 @@ class Judge {
 
   private:
     const MeshParams& params_;
-    double voxel_steps_, least_density_;
+    double voxel_steps_, least_density_, most_variance_;
 };
 
 class TsdfWorker final : public CornerField::Worker {
@@ -161,8 +173,8 @@ class TsdfWorker final : public CornerField::Worker {
                            oz = grid.corner(2, block.z + at.z);
         std::array<VoxelSums, 2> sides;
         sums.visit(at, level, [&](std::size_t voxel) {
-            for (const TilePoint& p : points_.points(voxel)) {
-                const SightLine u = sight_line(p);
+            for (const VoxelPoint& p : points_.points(voxel)) {
+                const SightLine u = p.sight();
                 const double along = normal.x * static_cast<double>(u.x) +
                                      normal.y * static_cast<double>(u.y) +
                                      normal.z * static_cast<double>(u.z);

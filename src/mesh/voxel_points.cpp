@@ -4,6 +4,7 @@
 #include "splat/search/curve.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace citysplat::mesh {
@@ -13,6 +14,26 @@ namespace {
 /// Bits for the number of a voxel along each axis: 100 km of voxels of 5 cm.
 constexpr int kBits = 21;
 constexpr std::int32_t kFurthest = 1 << (kBits - 1);
+
+std::uint16_t range_of(const TilePoint& p) {
+    if (!p.has_sensor()) return VoxelPoint::kNoSensor;
+    const std::int64_t dx = p.sensor_dx, dy = p.sensor_dy, dz = p.sensor_dz;
+    return static_cast<std::uint16_t>(
+        std::sqrt(static_cast<double>(dx * dx + dy * dy + dz * dz)) / TilePoint::kSensorStepsPerMetre + 0.5);
+}
+
+VoxelPoint voxel_point(const TilePoint& p) {
+    const SightLine u = sight_line(p);
+    return {.x = p.x,
+            .y = p.y,
+            .z = p.z,
+            .ux = static_cast<std::int16_t>(u.x),
+            .uy = static_cast<std::int16_t>(u.y),
+            .uz = static_cast<std::int16_t>(u.z),
+            .label = p.label,
+            .intensity = p.intensity,
+            .range = range_of(p)};
+}
 
 }  // namespace
 
@@ -48,7 +69,7 @@ VoxelPoints::VoxelPoints(const VoxelGrid& grid, std::vector<TilePoint> points) :
     splat::sort_by_key(order, 3 * kBits);
     points_.resize(points.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
-        points_[i] = points[order[i].index];
+        points_[i] = voxel_point(points[order[i].index]);
         if (i > 0 && order[i].key == order[i - 1].key) continue;
         constexpr std::uint64_t kMask = (std::uint64_t{1} << kBits) - 1;
         const auto number = [&](int shift) {

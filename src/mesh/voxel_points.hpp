@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/math/lattice.hpp"
+#include "mesh/voxel_sums.hpp"
 #include "model/point.hpp"
 
 #include <cstddef>
@@ -37,6 +38,18 @@ struct Voxel {
     friend auto operator<=>(const Voxel&, const Voxel&) = default;
 };
 
+/// What meshes want to know of a point, in the order in which they ask: made once, asked many times.
+struct VoxelPoint {
+    std::int32_t x, y, z;     ///< lattice steps from the frame
+    std::int16_t ux, uy, uz;  ///< sight_line()
+    std::uint16_t label, intensity;
+    std::uint16_t range;  ///< whole metres from the sensor
+
+    static constexpr std::uint16_t kNoSensor = 0xffff;
+    bool has_sensor() const { return range != kNoSensor; }
+    SightLine sight() const { return {ux, uy, uz}; }
+};
+
 /// Points of a region by voxel.
 class VoxelPoints {
   public:
@@ -46,7 +59,7 @@ class VoxelPoints {
     const VoxelGrid& grid() const { return grid_; }
     std::size_t size() const { return voxels_.size(); }
     const Voxel& voxel(std::size_t i) const { return voxels_[i]; }
-    std::span<const TilePoint> points(std::size_t i) const {
+    std::span<const VoxelPoint> points(std::size_t i) const {
         return {points_.data() + first_[i], first_[i + 1] - first_[i]};
     }
 
@@ -73,7 +86,7 @@ class VoxelPoints {
     std::size_t first_voxel(std::size_t column, std::int32_t z) const;
 
     VoxelGrid grid_;
-    std::vector<TilePoint> points_;     ///< by voxel
+    std::vector<VoxelPoint> points_;    ///< by voxel
     std::vector<Voxel> voxels_;         ///< occupied, sorted by x, y, z
     std::vector<std::uint32_t> first_;  ///< point of each voxel; one more at the end
     std::vector<Column> columns_;

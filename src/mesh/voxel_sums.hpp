@@ -75,6 +75,8 @@ struct VoxelSums {
         for (std::size_t c = 0; c < channels; ++c) of[c] -= other.of[c];
         return *this;
     }
+    friend VoxelSums operator+(VoxelSums a, const VoxelSums& b) { return a += b; }
+    friend VoxelSums operator-(VoxelSums a, const VoxelSums& b) { return a -= b; }
     /// The same points seen from an origin that lies at (ox, oy, oz). Exact.
     VoxelSums moved(std::int64_t ox, std::int64_t oy, std::int64_t oz) const;
 

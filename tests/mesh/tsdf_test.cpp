@@ -173,6 +173,35 @@ TEST_CASE("a neighbourhood grows until it has enough points, and no farther than
     CHECK(area() > 1.2 * constant);
 }
 
+TEST_CASE("sparse points that fill a volume are no plane") {
+    // A hedge: everywhere between 0 and 2 m, half a point in a voxel.
+    std::vector<WorldPoint> cloud;
+    for (int layer = 0; layer < 40; ++layer)
+        add_patch(cloud, {kScene + Vec3d{0, 0, 0.05 * layer},
+                          {2, 0, 0},
+                          {0, 2, 0},
+                          kScene + Vec3d{1, -8, 3},
+                          100,
+                          static_cast<std::uint64_t>(layer),
+                          0.025});
+    const MemoryCity hedge(std::move(cloud));
+    MeshParams params;
+    params.voxel_m = 0.1;
+    const auto inside = [&] {
+        const WeldedMesh mesh = weld(mesh_tiles(hedge, params, 64));
+        std::size_t vertices = 0;
+        for (const auto& v : mesh.vertices()) {
+            const Vec3d p = place_m(v) - kScene;
+            const auto deep = [](double c) { return c > 0.3 && c < 1.7; };
+            if (deep(p.x) && deep(p.y) && deep(p.z)) ++vertices;
+        }
+        return vertices;
+    };
+    CHECK(inside() == 0);
+    params.most_thickness = 0;
+    CHECK(inside() > 1000);
+}
+
 TEST_CASE("points that nobody knows the sensor of make no surface") {
     std::vector<WorldPoint> cloud;
     add_patch(cloud, {kScene, {4, 0, 0}, {0, 4, 0}, kScene + Vec3d{2, 2, 3}, 10000, 1, 0.01});

@@ -36,6 +36,17 @@ class PointSet {
         tree_.findNeighbors(result, query, nanoflann::SearchParams());
         return {nearest, std::sqrt(distance2)};
     }
+    /// The nearest `count` points, or all.
+    std::vector<std::size_t> nearest(Vec3d p, std::size_t count) const {
+        std::vector<std::size_t> found(count);
+        std::vector<double> distance2(count);
+        const double query[3]{p.x, p.y, p.z};
+        nanoflann::KNNResultSet<double> result(count);
+        result.init(found.data(), distance2.data());
+        tree_.findNeighbors(result, query, nanoflann::SearchParams());
+        found.resize(result.size());
+        return found;
+    }
     std::vector<double> distances(std::span<const Vec3d> from) const {
         std::vector<double> d(from.size());
         for_each_chunk(from.size(), 4096, CancelToken(), [&](std::size_t begin, std::size_t end) {
