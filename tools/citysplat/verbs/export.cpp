@@ -213,7 +213,7 @@ void add_export(CLI::App& app, Context& context) {
     verb.add_option(
             "--format", f.format,
             "ply (discs, or the triangles of a mesh), 2dgs (2-D Gaussian splatting); centres, or triangles: "
-            "glb, 3dtiles (a directory; of splats with levels of detail); centres: las, laz, ept (a "
+            "glb, 3dtiles (a directory, with levels of detail); centres: las, laz, ept (a "
             "directory of octree nodes, of which the next export "
             "rewrites what changed); gpkg: no splats, but tiles, inputs, trajectories and changes for "
             "map programs")
