@@ -1,7 +1,7 @@
 #include "mesh/imls_field.hpp"
 
-#include "core/field_list.hpp"
 #include "model/splat_hd.hpp"
+#include "splat/params/field_list.hpp"
 #include "splat/search/plane_fit.hpp"
 
 #include <algorithm>
@@ -162,8 +162,8 @@ class ImlsWorker final : public CornerField::Worker {
 
 }  // namespace
 
-void ImlsParams::validate() const { check_fields(*this, "IMLS"); }
-void ImlsParams::add_to(Hasher& hasher) const { hash_fields(*this, hasher); }
+void ImlsParams::validate() const { splat::check_fields(*this, "IMLS"); }
+void ImlsParams::add_to(Hasher& hasher) const { splat::hash_fields(*this, hasher); }
 
 ImlsField::ImlsField(const ImlsParams& params) : params_(params) {
     const auto steps = static_cast<double>(params.voxel_steps());

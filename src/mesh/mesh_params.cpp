@@ -1,10 +1,10 @@
 #include "mesh/mesh_params.hpp"
 
-#include "core/field_list.hpp"
+#include "splat/params/field_list.hpp"
 
 namespace citysplat::mesh {
 
-void MeshParams::validate() const { check_fields(*this, "mesh"); }
-void MeshParams::add_to(Hasher& hasher) const { hash_fields(*this, hasher); }
+void MeshParams::validate() const { splat::check_fields(*this, "mesh"); }
+void MeshParams::add_to(Hasher& hasher) const { splat::hash_fields(*this, hasher); }
 
 }  // namespace citysplat::mesh

@@ -1,7 +1,7 @@
 #include "splat/params/splat_params.hpp"
 
 #include "core/error.hpp"
-#include "core/field_list.hpp"
+#include "splat/params/field_list.hpp"
 
 namespace citysplat::splat {
 

@@ -11,7 +11,7 @@
 
 /// What follows from a list of parameters, `for_each_field(params, visit(name, field, least, most))` of their
 /// struct. Fields are bool, int or double, or arrays of them.
-namespace citysplat {
+namespace citysplat::splat {
 
 /// Calls each(value) for a field, or for every value of an array.
 template <class Field, class Each>
@@ -47,4 +47,4 @@ void hash_fields(const Params& params, Hasher& hasher) {
     });
 }
 
-}  // namespace citysplat
+}  // namespace citysplat::splat
