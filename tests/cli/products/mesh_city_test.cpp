@@ -23,7 +23,7 @@ TEST_CASE("two meshes beside the splats of a city are driven through, pictured a
         CHECK(run["hits"] > 5000);
         const json compared = test::run_json({"compare", scans, "--reference", c.city, "--city", c.city,
                                               "--product", product, "--truth", c.drive});
-        CHECK(compared["mean_m"] < 0.2);
+        CHECK(compared["c2c_mean_m"] < 0.2);
         const std::string picture = c.dir / (product + ".png");
         test::run_json({"render", c.city, "--product", product, "--pose", "8,0,4,0,0,0", "--size", "64x48",
                         "--out", picture});
