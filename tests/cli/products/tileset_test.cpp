@@ -82,7 +82,7 @@ TEST_CASE("a mesh as GLB and as a tileset has every triangle") {
     CHECK(tiles["triangles"] == ply["triangles"]);
     const auto files = files_of(c.dir / "tiles");
     CHECK(tiles["contents"] == files.size() - 1);
-    CHECK_THAT(files.at("tileset.json"), Catch::Contains("\"geometricError\": 1.0"));
+    CHECK_THAT(files.at("tileset.json"), Catch::Contains("\"geometricError\": 2.0"));
     exported("3dtiles", "tiles");
     CHECK(files_of(c.dir / "tiles") == files);
     // Of other tiles the files are the same.
