@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <charconv>
 #include <sstream>
+#include <string_view>
 #include <type_traits>
 
 namespace citysplat::mesh {
@@ -34,59 +35,86 @@ std::optional<std::vector<ProductKind>> products_from(const std::string& words) 
 }
 
 /// The fields that differ from the defaults.
-json mesh_words(const MeshParams& params) {
-    json words = json::object();
-    const json defaults = [] {
-        json all = json::object();
-        const MeshParams usual;
-        MeshParams::for_each_field(usual,
-                                   [&](const char* name, auto field, double, double) { all[name] = field; });
-        return all;
-    }();
-    MeshParams::for_each_field(params, [&](const char* name, auto field, double, double) {
-        if (defaults[name] != json(field)) words[name] = field;
+template <class Params>
+json changed_fields(const Params& params) {
+    json usual = json::object(), words = json::object();
+    const Params defaults;
+    Params::for_each_field(defaults,
+                           [&usual](const char* name, auto field, double, double) { usual[name] = field; });
+    Params::for_each_field(params, [&](const char* name, auto field, double, double) {
+        if (usual[name] != json(field)) words[name] = field;
     });
     return words;
 }
 
-MeshParams mesh_from(const json& words) {
-    MeshParams params;
-    MeshParams::for_each_field(params, [&words](const char* name, auto& field, double, double) {
+/// What changed_fields() told.
+template <class Params>
+void take_fields(Params& params, const json& words) {
+    Params::for_each_field(params, [&words](const char* name, auto& field, double, double) {
         field = words.value(name, field);
     });
-    return params;
 }
 
-/// "name=value"
-void change_mesh(MeshParams& params, const std::string& change) {
-    const std::size_t equals = change.find('=');
-    const std::string wanted = change.substr(0, equals);
-    const std::string text = equals == std::string::npos ? "" : change.substr(equals + 1);
+template <class Params>
+std::string names_of_fields(const Params& params) {
     std::string names;
-    bool found = false;
-    MeshParams::for_each_field(params, [&](const char* name, auto& field, double, double) {
+    Params::for_each_field(params, [&names](const char* name, const auto&, double, double) {
         names += (names.empty() ? "" : ", ") + std::string(name);
+    });
+    return names;
+}
+
+/// Gives the field of that name the number in `text`; false when there is no such field. `what` is for the
+/// message of the UsageError about a text that is none.
+template <class Params>
+bool change_field(Params& params, std::string_view wanted, std::string_view text, const std::string& what) {
+    bool found = false;
+    Params::for_each_field(params, [&](const char* name, auto& field, double, double) {
         if (wanted != name) return;
         found = true;
         double value = 0;
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
         using Field = std::decay_t<decltype(field)>;
-        const bool fits =
-            error == std::errc{} && end == text.data() + text.size() &&
-            (std::is_same_v<Field, double> || value == static_cast<double>(static_cast<int>(value)));
-        if (!fits)
-            throw UsageError("--mesh-param " + change + ": \"" + text + "\" is no " +
-                             (std::is_same_v<Field, double> ? "number" : "whole number"));
+        constexpr bool kWhole = !std::is_same_v<Field, double>;
+        if (error != std::errc{} || end != text.data() + text.size() ||
+            (kWhole && value != static_cast<double>(static_cast<int>(value))))
+            throw UsageError(what + ": \"" + std::string(text) + "\" is no " +
+                             (kWhole ? "whole number" : "number"));
         field = static_cast<Field>(value);
     });
-    if (!found)
-        throw UsageError("--mesh-param " + change + ": there is no such parameter; there are " + names);
+    return found;
+}
+
+/// "name=value" or "product.name=value".
+void change_meshes(CityRecipe& recipe, const std::string& change) {
+    const std::size_t equals = change.find('=');
+    const std::string text = equals == std::string::npos ? "" : change.substr(equals + 1);
+    const std::string what = "--mesh-param " + change;
+    std::string names;
+    bool found = false;
+    CityRecipe::for_each_mesh(recipe, [&](ProductKind kind, auto& params) {
+        if (!recipe.makes(kind)) return;
+        const std::string product = kProductKinds.of(kind);
+        std::string wanted = change.substr(0, equals);
+        if (wanted.starts_with(product + ".")) wanted.erase(0, product.size() + 1);
+        found = change_field(params, wanted, text, what) || found;
+        names += "; " + product + " has " + names_of_fields(params);
+    });
+    if (!found) throw UsageError(what + ": there is no such parameter" + names);
+}
+
+void check_meshes(const CityRecipe& recipe) {
+    CityRecipe::for_each_mesh(recipe, [](ProductKind, const auto& params) { params.validate(); });
 }
 
 }  // namespace
 
 bool CityRecipe::makes(ProductKind kind) const {
     return std::find(products.begin(), products.end(), kind) != products.end();
+}
+
+bool CityRecipe::makes_triangles() const {
+    return std::any_of(products.begin(), products.end(), has_triangles);
 }
 
 std::string CityRecipe::text() const {
@@ -96,7 +124,9 @@ std::string CityRecipe::text() const {
     for (const ProductKind kind : products)
         names += (names.empty() ? "" : ",") + std::string(kProductKinds.of(kind));
     words["products"] = names;
-    if (makes(ProductKind::mesh)) words["mesh"] = mesh_words(mesh);
+    for_each_mesh(*this, [&](ProductKind kind, const auto& params) {
+        if (makes(kind)) words[kProductKinds.of(kind)] = changed_fields(params);
+    });
     return words.dump();
 }
 
@@ -108,11 +138,13 @@ CityRecipe city_recipe_of(const tiling::GenerationRow& generation, const std::st
         const auto products = products_from(words.value("products", "splats"));
         if (!products) throw CorruptionError(where + ": the products of the city are damaged");
         recipe.products = *products;
-        recipe.mesh = mesh_from(words.value("mesh", json::object()));
+        CityRecipe::for_each_mesh(recipe, [&words](ProductKind kind, auto& params) {
+            take_fields(params, words.value(kProductKinds.of(kind), json::object()));
+        });
     } catch (const json::exception&) {
         throw CorruptionError(where + ": the parameters of the city are damaged");
     }
-    recipe.mesh.validate();
+    check_meshes(recipe);
     return recipe;
 }
 
@@ -127,15 +159,17 @@ CityRecipe city_recipe_for(const std::filesystem::path& city, const CityRecipeCh
         const auto products = products_from(changes.products);
         if (!products)
             throw UsageError("--product " + changes.products +
-                             ": a city can have splats, mesh, or splats,mesh");
+                             ": a city can have splats, mesh, imls, or several of them: splats,mesh");
         recipe.products = *products;
     }
-    if ((changes.voxel_m || !changes.mesh.empty()) && !recipe.makes(ProductKind::mesh))
+    if ((changes.voxel_m || !changes.mesh.empty()) && !recipe.makes_triangles())
         throw UsageError(
             "--voxel and --mesh-param are about a mesh; add --product mesh or --product splats,mesh");
-    if (changes.voxel_m) recipe.mesh.voxel_m = *changes.voxel_m;
-    for (const std::string& change : changes.mesh) change_mesh(recipe.mesh, change);
-    recipe.mesh.validate();
+    CityRecipe::for_each_mesh(recipe, [&](ProductKind kind, auto& params) {
+        if (changes.voxel_m && recipe.makes(kind)) params.voxel_m = *changes.voxel_m;
+    });
+    for (const std::string& change : changes.mesh) change_meshes(recipe, change);
+    check_meshes(recipe);
     return recipe;
 }
 
@@ -148,6 +182,9 @@ std::unique_ptr<CityProcessor> make_processor(const CityRecipe& recipe) {
                 break;
             case ProductKind::mesh:
                 parts.push_back(std::make_unique<MeshProcessor>(recipe.mesh, recipe.splats.classes));
+                break;
+            case ProductKind::imls:
+                parts.push_back(std::make_unique<MeshProcessor>(recipe.imls, recipe.splats.classes));
                 break;
         }
     return std::make_unique<CityProcessor>(std::move(parts));

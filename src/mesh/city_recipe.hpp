@@ -1,6 +1,7 @@
 #pragma once
 
 #include "mesh/city_processor.hpp"
+#include "mesh/imls_field.hpp"
 #include "mesh/mesh_params.hpp"
 #include "model/tile_grid.hpp"
 #include "splat/recipe.hpp"
@@ -19,8 +20,17 @@ struct CityRecipe {
     splat::Recipe splats;  ///< its class map and carving are those of all products
     std::vector<ProductKind> products{ProductKind::splats};  ///< sorted, each once
     MeshParams mesh;
+    ImlsParams imls;
 
     bool makes(ProductKind kind) const;
+    /// Whether one of its products are triangles.
+    bool makes_triangles() const;
+    /// Calls visit(kind, parameters) for each product of triangles that there could be.
+    template <class Self, class Visit>
+    static void for_each_mesh(Self& recipe, const Visit& visit) {
+        visit(ProductKind::mesh, recipe.mesh);
+        visit(ProductKind::imls, recipe.imls);
+    }
     /// For tiling::BuildOptions::parameters: what a later build needs to know, as JSON.
     std::string text() const;
 };
@@ -29,8 +39,9 @@ struct CityRecipe {
 struct CityRecipeChanges {
     splat::RecipeChanges splats;
     std::string products;           ///< words of ProductKind with commas between them
-    std::optional<double> voxel_m;  ///< of the mesh
-    std::vector<std::string> mesh;  ///< other parameters of the mesh, "name=value"
+    std::optional<double> voxel_m;  ///< of all its meshes
+    /// Other parameters of meshes: "name=value" for all that have it, "imls.name=value" for one.
+    std::vector<std::string> mesh;
 };
 
 /// What this generation was made by, or is to be. `where` is for messages.

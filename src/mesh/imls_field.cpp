@@ -1,16 +1,12 @@
 #include "mesh/imls_field.hpp"
 
-#include "core/bytes.hpp"
-#include "core/error.hpp"
-#include "core/number_range.hpp"
 #include "model/splat_hd.hpp"
+#include "splat/params/field_list.hpp"
 #include "splat/search/plane_fit.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <string>
-#include <type_traits>
 
 namespace citysplat::mesh {
 
@@ -166,20 +162,8 @@ class ImlsWorker final : public CornerField::Worker {
 
 }  // namespace
 
-void ImlsParams::validate() const {
-    for_each_field(*this, [](const char* name, const auto& field, double least, double most) {
-        const NumberRange range{least, most};
-        if (const auto value = static_cast<double>(field); !range.contains(value))
-            throw ConfigError("IMLS parameter " + std::string(name) + " must be " + range.text() + ", not " +
-                              format_number(value));
-    });
-}
-
-void ImlsParams::add_to(Hasher& hasher) const {
-    for_each_field(*this, [&hasher](const char* name, const auto& field, double, double) {
-        hasher.text(name).number(field);
-    });
-}
+void ImlsParams::validate() const { splat::check_fields(*this, "IMLS"); }
+void ImlsParams::add_to(Hasher& hasher) const { splat::hash_fields(*this, hasher); }
 
 ImlsField::ImlsField(const ImlsParams& params) : params_(params) {
     const auto steps = static_cast<double>(params.voxel_steps());

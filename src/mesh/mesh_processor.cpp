@@ -1,6 +1,7 @@
 #include "mesh/mesh_processor.hpp"
 
 #include "mesh/mesh_generation.hpp"
+#include "mesh/tsdf_field.hpp"
 
 #include <utility>
 
@@ -10,28 +11,40 @@ namespace {
 
 /// Raised whenever the same points and parameters give other triangles than before.
 constexpr std::uint32_t kAlgorithmVersion = 1;
+constexpr std::uint32_t kImlsVersion = 1;
 
-const MeshParams& valid(const MeshParams& params) {
+template <class Field, class Params>
+std::unique_ptr<const CornerField> field_of(const Params& params) {
     params.validate();
-    return params;
+    return std::make_unique<Field>(params);
+}
+
+template <class Params>
+Hash128 key_of(const char* method, std::uint32_t version, const Params& params, const ClassMap& classes) {
+    Hasher hasher;
+    hasher.text(method).number(version);
+    params.add_to(hasher);
+    classes.add_to(hasher);
+    return hasher.finish();
 }
 
 }  // namespace
 
 MeshProcessor::MeshProcessor(const MeshParams& params, ClassMap classes)
-    : params_(valid(params)), field_(params_), classes_(std::move(classes)) {}
+    : kind_(ProductKind::mesh),
+      field_(field_of<TsdfField>(params)),
+      voxel_steps_(params.voxel_steps()),
+      classes_(std::move(classes)),
+      key_(key_of("adaptive tsdf", kAlgorithmVersion, params, classes_)) {}
 
-Hash128 MeshProcessor::parameters_key() const {
-    Hasher hasher;
-    hasher.text("adaptive tsdf").number(kAlgorithmVersion);
-    params_.add_to(hasher);
-    classes_.add_to(hasher);
-    return hasher.finish();
-}
+MeshProcessor::MeshProcessor(const ImlsParams& params, ClassMap classes)
+    : kind_(ProductKind::imls),
+      field_(field_of<ImlsField>(params)),
+      voxel_steps_(params.voxel_steps()),
+      classes_(std::move(classes)),
+      key_(key_of("imls", kImlsVersion, params, classes_)) {}
 
-std::int64_t MeshProcessor::initial_halo_steps() const {
-    return mesh::reach_steps(params_.voxel_steps(), field_);
-}
+std::int64_t MeshProcessor::initial_halo_steps() const { return mesh::reach_steps(voxel_steps_, *field_); }
 
 std::size_t MeshProcessor::estimated_bytes(std::uint64_t points) const {
     // Bytes a point: the region 28 and the same by voxel 28, keys and their sorting 32, the voxel itself 16
@@ -45,7 +58,7 @@ std::size_t MeshProcessor::estimated_bytes(std::uint64_t points) const {
 tiling::TileOutput MeshProcessor::process(tiling::Region region, const CancelToken& cancel) const {
     std::erase_if(region.points, [this](const TilePoint& p) { return classes_.at(p.label).dynamic; });
     tiling::TileOutput output;
-    output.mesh = make_mesh(std::move(region), params_.voxel_steps(), field_, cancel);
+    output.mesh = make_mesh(std::move(region), voxel_steps_, *field_, cancel);
     return output;
 }
 

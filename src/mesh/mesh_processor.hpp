@@ -1,9 +1,12 @@
 #pragma once
 
+#include "mesh/corner_field.hpp"
+#include "mesh/imls_field.hpp"
 #include "mesh/mesh_params.hpp"
-#include "mesh/tsdf_field.hpp"
 #include "model/class_map.hpp"
 #include "tiling/tile_processor.hpp"
+
+#include <memory>
 
 namespace citysplat::mesh {
 
@@ -11,28 +14,30 @@ namespace citysplat::mesh {
 /// tile, so that each is certified at once.
 class MeshProcessor final : public tiling::TileProcessor {
   public:
-    /// Throws ConfigError when a parameter is out of range.
+    /// By the adaptive TSDF (ProductKind::mesh). Throws ConfigError when a parameter is out of range.
     MeshProcessor(const MeshParams& params, ClassMap classes);
+    /// By IMLS (ProductKind::imls). Throws the same.
+    MeshProcessor(const ImlsParams& params, ClassMap classes);
 
-    std::vector<ProductKind> kinds() const override { return {ProductKind::mesh}; }
+    std::vector<ProductKind> kinds() const override { return {kind_}; }
     /// A mesh has no city-wide means: there is nothing to measure.
     tiling::Calibration calibrate(const tiling::RegionReader&, const CancelToken&, Progress&) const override {
         return {};
     }
     void set_calibration(const tiling::Calibration&) override {}
-    Hash128 parameters_key() const override;
+    Hash128 parameters_key() const override { return key_; }
     std::int64_t initial_halo_steps() const override;
     std::size_t estimated_bytes(std::uint64_t points) const override;
     tiling::TileOutput process(tiling::Region region, const CancelToken& cancel) const override;
 
     std::int64_t reach_steps() const override { return initial_halo_steps(); }
 
-    const MeshParams& params() const { return params_; }
-
   private:
-    MeshParams params_;
-    TsdfField field_;
+    ProductKind kind_;
+    std::unique_ptr<const CornerField> field_;
+    std::int64_t voxel_steps_;
     ClassMap classes_;
+    Hash128 key_;
 };
 
 }  // namespace citysplat::mesh

@@ -3,6 +3,7 @@
 #include "core/math/lattice.hpp"
 #include "core/words.hpp"
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <string>
@@ -10,12 +11,16 @@
 namespace citysplat {
 
 /// What is made of the points of a cell. Numbers and words are stored: they never change.
-enum class ProductKind : std::uint8_t { splats = 0, mesh = 1 };
-inline constexpr Words<ProductKind, 2> kProductKinds{{"splats", "mesh"}};
+enum class ProductKind : std::uint8_t { splats = 0, mesh = 1, imls = 2 };
+inline constexpr Words<ProductKind, 3> kProductKinds{{"splats", "mesh", "imls"}};
+inline constexpr std::array kEveryProductKind{ProductKind::splats, ProductKind::mesh, ProductKind::imls};
 /// For values that were read from somewhere.
 constexpr bool is_known(ProductKind kind) {
     return static_cast<std::size_t>(kind) < kProductKinds.words.size();
 }
+
+/// Whether its tiles are MeshTile, not SplatTile.
+constexpr bool has_triangles(ProductKind kind) { return kind != ProductKind::splats; }
 
 /// A tile: a cell of the city's grid, and what is made of it. Level 0 is the base grid; a tile that is too
 /// dense splits into four tiles of the next level (quadtree), whose indices are (2·ix, 2·iy) … (2·ix+1,

@@ -30,8 +30,8 @@ class TileSource {
     virtual std::span<const TileEntry> tiles() const = 0;
     /// What all its tiles are.
     virtual ProductKind kind() const { return ProductKind::splats; }
-    /// Reads and verifies a tile of splats, or of a mesh, as kind() says. Throws CorruptionError naming the
-    /// tile when it is missing or damaged.
+    /// Reads and verifies a tile of splats, or of triangles, as kind() says. Throws CorruptionError naming
+    /// the tile when it is missing or damaged.
     virtual SplatTile load(std::size_t tile) const = 0;
     virtual MeshTile load_mesh(std::size_t) const { throw std::logic_error("this city has no meshes"); }
     virtual const ClassMap& classes() const = 0;

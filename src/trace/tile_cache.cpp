@@ -21,8 +21,8 @@ double seconds_since(Clock::time_point begin) {
 TileCache::TileCache(const TileSource& source, const Tracer& tracer, const CacheOptions& options)
     : source_(source), tracer_(tracer), options_(options), slots_(source.tiles().size()) {
     for (const TileEntry& entry : source.tiles())
-        bytes_.push_back(source.kind() == ProductKind::mesh ? tracer.estimated_mesh_bytes(entry.splats)
-                                                            : tracer.estimated_bytes(entry.splats));
+        bytes_.push_back(has_triangles(source.kind()) ? tracer.estimated_mesh_bytes(entry.splats)
+                                                      : tracer.estimated_bytes(entry.splats));
     for (int i = 0; i < std::max(1, options.loaders); ++i) loaders_.emplace_back([this] { run_loader(); });
 }
 
@@ -150,7 +150,7 @@ void TileCache::load(std::uint32_t tile, std::unique_lock<std::mutex>& lock) {
     try {
         SplatTile splats;
         MeshTile mesh;
-        const bool is_mesh = source_.kind() == ProductKind::mesh;
+        const bool is_mesh = has_triangles(source_.kind());
         if (is_mesh)
             mesh = source_.load_mesh(tile);
         else

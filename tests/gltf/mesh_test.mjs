@@ -42,29 +42,33 @@ await test('one GLB file, and those of the tiles together, have the triangles of
   check(parts.length > 2 && same(texts(parts.flatMap((name) => inWorld(`${SCRATCH}/mesh_parts/${name}`))), expected), `${parts.length} files`);
 });
 
-const shown = [];
-await test('so has the tileset, inside of its boxes', () => {
-  const origin = tileset.asset.extras.origin_m;
-  let empty = 0;
+const shown = [], levels = new Map();
+await test('so have the finest tiles of the tileset, and coarser ones stand for them, all inside of their boxes', () => {
+  const origin = tileset.asset.extras.origin_m, named = [];
   walk(tileset.root, (tile, transform, parent) => {
     if (parent) check(tile.geometricError < parent.geometricError, `the error falls below ${parent.geometricError}`);
-    if (!tile.content) { empty++; check(tile.children.length > 1, 'a square without a mesh has several below it'); return; }
-    const [cx, cy, cz, hx, , , , hy, , , , hz] = tile.boundingVolume.box, slack = 1e-4;
-    for (const corners of triangles(readGlb(`${SCRATCH}/mesh_tiles/${tile.content.uri}`))) {
+    if (!tile.content) { check(tile.children.length > 1, 'a tile without a mesh has several below it'); return; }
+    named.push(tile.content.uri.replace('content/', ''));
+    check(!tile.children === (tile.geometricError === 0), 'the finest are the triangles themselves');
+    const [cx, cy, cz, hx, , , , hy, , , , hz] = tile.boundingVolume.box, slack = 1e-4, all = triangles(readGlb(`${SCRATCH}/mesh_tiles/${tile.content.uri}`));
+    levels.set(tile.geometricError, (levels.get(tile.geometricError) ?? 0) + all.length);
+    for (const corners of all) {
       const here = corners.map(zUp);
       if (!here.every(([x, y, z]) => Math.abs(x - cx) <= hx + slack && Math.abs(y - cy) <= hy + slack && Math.abs(z - cz) <= hz + slack)) check(false, `${tile.content.uri} lies in its box`);
-      shown.push(here.map((p) => apply(transform, p)));
+      if (!tile.children) shown.push(here.map((p) => apply(transform, p)));
     }
   });
-  check(empty > 0, 'squares');
+  check(same(named.sort(), contents.sort()), 'every content is named once');
   check(same(texts(shown.map((corners) => corners.map((p) => p.map((v, i) => v + origin[i])))), expected), 'triangles');
+  const errors = [...levels.keys()].sort((a, b) => a - b);
+  check(errors.length > 2 && errors.includes(1), `levels: ${errors}`);
 });
 
 if (CHROMIUM) {
   const { isBlank, openViewer, size } = await import('./viewer.mjs');
   const viewer = await openViewer('mesh_tiles');
   await test('a viewer shows the mesh where it is', async () => {
-    const across = 24, [mx, my] = shown[Math.floor(shown.length / 2)][0], picture = await viewer.show([mx, my, 0], across, 16, 'mesh');
+    const across = 24, [mx, my] = shown[Math.floor(shown.length / 2)][0], picture = await viewer.show([mx, my, 0], across, 0.001, 'mesh');
     // Where the middle of a pixel is in a triangle, and where an edge is too near to tell.
     const covered = new Uint8Array(size * size), unsure = new Uint8Array(size * size);
     for (const corners of shown) {

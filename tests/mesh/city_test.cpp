@@ -28,18 +28,26 @@ namespace fs = std::filesystem;
 namespace {
 
 using Kinds = std::vector<ProductKind>;
-constexpr auto kSplats = ProductKind::splats, kMesh = ProductKind::mesh;
+constexpr auto kSplats = ProductKind::splats, kMesh = ProductKind::mesh, kImls = ProductKind::imls;
 
-/// Toy splats and real meshes.
+/// Toy splats and real meshes; IMLS has its largest voxels, whatever is asked for.
 std::unique_ptr<mesh::CityProcessor> processor_of(const Kinds& kinds, double voxel_m) {
     std::vector<std::unique_ptr<TileProcessor>> parts;
-    for (const ProductKind kind : kinds)
-        if (kind == kSplats) {
-            parts.push_back(std::make_unique<ToyProcessor>());
-        } else {
-            mesh::MeshParams params;
-            params.voxel_m = voxel_m;
-            parts.push_back(std::make_unique<mesh::MeshProcessor>(params, ClassMap()));
+    const auto add_mesh = [&](auto params, double edge_m) {
+        params.voxel_m = edge_m;
+        if constexpr (std::is_same_v<decltype(params), mesh::ImlsParams>) params.least_points = 5;
+        parts.push_back(std::make_unique<mesh::MeshProcessor>(params, ClassMap()));
+    };
+    for (const ProductKind kind : kinds) switch (kind) {
+            case kSplats:
+                parts.push_back(std::make_unique<ToyProcessor>());
+                break;
+            case kMesh:
+                add_mesh(mesh::MeshParams(), voxel_m);
+                break;
+            case kImls:
+                add_mesh(mesh::ImlsParams(), 0.25);
+                break;
         }
     return std::make_unique<mesh::CityProcessor>(std::move(parts));
 }
@@ -84,7 +92,7 @@ struct Street {
         const CityReader reader(where, {}, kind);
         Hash128 digest;
         for (std::size_t i = 0; i < reader.tiles().size(); ++i)
-            digest += kind == kMesh ? reader.load_mesh(i).digest() : reader.load(i).digest();
+            digest += has_triangles(kind) ? reader.load_mesh(i).digest() : reader.load(i).digest();
         return digest;
     }
     static void check_whole(const fs::path& where) {
@@ -105,8 +113,8 @@ TEST_CASE("splats and mesh of a city are those of two cities, and each comes and
     REQUIRE(mesh.triangles > 1000);
     CHECK(splats.triangles == 0);
     CHECK(mesh.splats == 0);
-    CHECK_THROWS_WITH(CityReader(s.dir / "mesh"), Catch::Contains("no splats, only a mesh"));
-    CHECK_THROWS_WITH(CityReader(s.dir / "splats", {}, kMesh), Catch::Contains("has no mesh"));
+    CHECK_THROWS_WITH(CityReader(s.dir / "mesh"), Catch::Contains("no splats, only mesh"));
+    CHECK_THROWS_WITH(CityReader(s.dir / "splats", {}, kMesh), Catch::Contains("has no mesh, only splats"));
     CHECK(CityReader(s.dir / "splats").generation().products.empty());
 
     // A mesh beside the splats that are there.
@@ -143,43 +151,67 @@ TEST_CASE("splats and mesh of a city are those of two cities, and each comes and
     Street::check_whole(s.city);
 }
 
-TEST_CASE("the mesh of a city does not know tiles, files, their order, or what was built before") {
+TEST_CASE("the meshes of a city do not know tiles, files, their order, or what was built before") {
     const Street s;
-    const auto truth = s.build(s.city, {kMesh}, {s.a, s.b});
+    const ProductKind kind = GENERATE(kMesh, kImls);
+    CAPTURE(kProductKinds.of(kind));
+    const auto truth = s.build(s.city, {kind}, {s.a, s.b});
+    REQUIRE(truth.triangles > 500);
     BuildOptions other = s.options({s.b, s.a});
     other.tile_size_m = 64;
     other.threads = 1;
-    CHECK(Street::build_with(s.dir / "large", {kMesh}, other).digest == truth.digest);
+    CHECK(Street::build_with(s.dir / "large", {kind}, other).digest == truth.digest);
     other.tile_size_m = 7;
     other.most_tile_points = 2000;
-    CHECK(Street::build_with(s.dir / "small", {kMesh}, other).digest == truth.digest);
+    CHECK(Street::build_with(s.dir / "small", {kind}, other).digest == truth.digest);
 
     // Step by step: only tiles in reach of the new points are made.
-    s.build(s.dir / "steps", {kMesh}, {s.a});
-    const auto grown = s.build(s.dir / "steps", {kMesh}, {s.b});
+    s.build(s.dir / "steps", {kind}, {s.a});
+    const auto grown = s.build(s.dir / "steps", {kind}, {s.b});
     CHECK(grown.digest == truth.digest);
     CHECK(grown.tiles_reused > 0);
     BuildOptions without = s.options({});
     without.remove = {s.b};
-    const auto shrunk = Street::build_with(s.dir / "steps", {kMesh}, without);
-    CHECK(shrunk.digest == s.build(s.dir / "a", {kMesh}, {s.a}).digest);
+    const auto shrunk = Street::build_with(s.dir / "steps", {kind}, without);
+    CHECK(shrunk.digest == s.build(s.dir / "a", {kind}, {s.a}).digest);
 
     // Borders are welded: the tiles have the open edges of the whole mesh and no others.
-    const auto welded = [](const fs::path& where) {
-        const CityReader reader(where, {}, kMesh);
+    const auto welded = [kind](const fs::path& where) {
+        const CityReader reader(where, {}, kind);
         WeldedMesh mesh;
         for (std::size_t i = 0; i < reader.tiles().size(); ++i) mesh.add(reader.load_mesh(i));
         return std::pair(mesh.vertices().size(), mesh.triangles().size());
     };
-    CHECK(CityReader(s.dir / "small", {}, kMesh).tiles().size() >
-          CityReader(s.dir / "large", {}, kMesh).tiles().size());
+    CHECK(CityReader(s.dir / "small", {}, kind).tiles().size() >
+          CityReader(s.dir / "large", {}, kind).tiles().size());
     CHECK(welded(s.dir / "small") == welded(s.dir / "large"));
 }
 
-TEST_CASE("plan, work and publish make both products") {
+TEST_CASE("two meshes of a city come and go each alone") {
     const Street s;
-    const auto truth = s.build(s.dir / "plain", {kSplats, kMesh}, {s.a, s.b});
-    const auto processor = processor_of({kSplats, kMesh}, 0.5);
+    const auto mesh = s.build(s.dir / "mesh", {kMesh}, {s.a, s.b});
+    const auto imls = s.build(s.dir / "imls", {kImls}, {s.a, s.b});
+    const auto first = s.build(s.city, {kMesh}, {s.a, s.b});
+    const auto both = s.build(s.city, {kMesh, kImls}, {});
+    CHECK(both.triangles == mesh.triangles + imls.triangles);
+    CHECK(both.tiles_built == imls.tiles_built);
+    CHECK(both.tiles_checked == imls.tiles_checked);  // the mesh was not looked at
+    CHECK(Street::digest_of(s.city, kMesh) == mesh.digest);
+    CHECK(Street::digest_of(s.city, kImls) == imls.digest);
+    CHECK(imls.digest != mesh.digest);
+    Street::check_whole(s.city);
+    CHECK_THROWS_WITH(CityReader(s.city), Catch::Contains("no splats, only mesh,imls"));
+    CHECK_THROWS_WITH(CityReader(s.dir / "imls", {}, kMesh), Catch::Contains("--product imls,mesh"));
+    CHECK_THROWS_AS(CityReader(s.city, {}, kImls).load(0), std::logic_error);
+
+    CHECK(s.build(s.city, {kImls}, {}).digest == imls.digest);
+    CHECK(s.build(s.city, {kMesh}, {}).digest == first.digest);
+}
+
+TEST_CASE("plan, work and publish make all products") {
+    const Street s;
+    const auto truth = s.build(s.dir / "plain", {kSplats, kMesh, kImls}, {s.a, s.b});
+    const auto processor = processor_of({kSplats, kMesh, kImls}, 0.5);
     BuildOptions options = s.options({s.a, s.b});
     options.parameters = "{}";
     CancelToken cancel;
@@ -188,10 +220,10 @@ TEST_CASE("plan, work and publish make both products") {
     REQUIRE(plan.open);
     std::set<ProductKind> planned;
     for (const PlannedTile& tile : plan.open->plan.planned) planned.insert(tile.key.kind);
-    CHECK(planned.size() == 2);
+    CHECK(planned.size() == 3);
     const MakeProcessor make = [](const GenerationRow& next) {
-        CHECK(kinds_of(next).size() == 2);
-        return processor_of({kSplats, kMesh}, 0.5);
+        CHECK(kinds_of(next).size() == 3);
+        return processor_of({kSplats, kMesh, kImls}, 0.5);
     };
     for (int worker = 0; worker < 2; ++worker)
         CHECK(work_on_plan(s.city, make, impatient(), cancel, progress).tiles_left == 0);
@@ -202,14 +234,14 @@ TEST_CASE("plan, work and publish make both products") {
     Street::check_whole(s.city);
 
     // A worker that makes another mesh is refused.
-    plan_city(s.city, *processor_of({kSplats, kMesh}, 0.3), options, cancel, progress);
+    plan_city(s.city, *processor_of({kSplats, kMesh, kImls}, 0.3), options, cancel, progress);
     CHECK_THROWS_AS(work_on_plan(s.city, make, {}, cancel, progress), ConfigError);
 }
 
 TEST_CASE("a city with a mesh is packed, copied, repaired and cleaned like any other") {
     const Street s;
-    const auto old = s.build(s.city, {kSplats, kMesh}, {s.a});
-    const auto latest = s.build(s.city, {kSplats, kMesh}, {s.b});
+    const auto old = s.build(s.city, {kSplats, kMesh, kImls}, {s.a});
+    const auto latest = s.build(s.city, {kSplats, kMesh, kImls}, {s.b});
     CancelToken cancel;
     Progress progress;
     pack_city(s.city, s.dir / "pack", cancel, progress);
@@ -219,15 +251,16 @@ TEST_CASE("a city with a mesh is packed, copied, repaired and cleaned like any o
         Street::check_whole(s.dir / copy);
         CHECK(CityReader(s.dir / copy, {}, kMesh).generation().digest == latest.digest);
     }
-    const Hash128 mesh = Street::digest_of(s.city, kMesh);
+    const Hash128 mesh = Street::digest_of(s.city, kMesh), imls = Street::digest_of(s.city, kImls);
 
     // The catalog is lost: the objects say all of it.
     fs::remove(s.city / "catalog.sqlite");
     repair_city(s.city, cancel);
     Street::check_whole(s.city);
     CHECK(Street::digest_of(s.city, kMesh) == mesh);
+    CHECK(Street::digest_of(s.city, kImls) == imls);
     CHECK(CityReader(s.city, 1, kMesh).generation().digest == old.digest);
-    CHECK_FALSE(s.build(s.city, {kSplats, kMesh}, {}).published);
+    CHECK_FALSE(s.build(s.city, {kSplats, kMesh, kImls}, {}).published);
 
     // A damaged mesh is found, set aside and made again.
     const fs::path damaged = [&] {
@@ -248,7 +281,7 @@ TEST_CASE("a city with a mesh is packed, copied, repaired and cleaned like any o
     REQUIRE(report.corrupt.size() == 1);
     CHECK_THAT(report.corrupt[0].what, Catch::Contains("(mesh)"));
     CHECK(set_damaged_aside(s.city, report.corrupt, cancel) == 1);
-    s.build(s.city, {kSplats, kMesh}, {});
+    s.build(s.city, {kSplats, kMesh, kImls}, {});
     Street::check_whole(s.city);
     CHECK(Street::digest_of(s.city, kMesh) == mesh);
 }
@@ -264,6 +297,11 @@ TEST_CASE("the recipe of a city is remembered in words") {
     const mesh::CityRecipe again = mesh::city_recipe_of(row, "a city");
     CHECK(again.products == recipe.products);
     CHECK(again.mesh == recipe.mesh);
+    recipe.products = {kSplats, kMesh, kImls};
+    recipe.imls.sigma = 1.5;
+    row.parameters = recipe.text();
+    CHECK(mesh::city_recipe_of(row, "a city").imls == recipe.imls);
+    CHECK(mesh::city_recipe_of(row, "a city").mesh == recipe.mesh);
     row.parameters = splat::Recipe{}.text();
     CHECK(mesh::city_recipe_of(row, "a city").products == Kinds{kSplats});
     row.parameters = R"({"products":"spoons"})";
@@ -277,8 +315,20 @@ TEST_CASE("the recipe of a city is remembered in words") {
     refused({.splats = {}, .products = "mesh", .voxel_m = 0.0001, .mesh = {}}, "voxel_m");
     refused({.splats = {}, .products = "mesh", .voxel_m = {}, .mesh = {"depth=3"}}, "most_level");
     refused({.splats = {}, .products = "mesh", .voxel_m = {}, .mesh = {"most_level=two"}}, "whole number");
+    refused({.splats = {}, .products = "imls", .voxel_m = {}, .mesh = {"most_level=2"}}, "imls has voxel_m");
+    refused({.splats = {}, .products = "imls", .voxel_m = {}, .mesh = {"mesh.truncation=2"}}, "no such");
+    refused({.splats = {}, .products = "imls", .voxel_m = 0.5, .mesh = {}}, "IMLS parameter voxel_m");
     const auto made = mesh::city_recipe_for(
         "/nowhere", {.splats = {}, .products = "mesh,splats,mesh", .voxel_m = 0.1, .mesh = {"most_level=3"}});
     CHECK(made.products == Kinds{kSplats, kMesh});
     CHECK(made.mesh.most_level == 3);
+    const auto two =
+        mesh::city_recipe_for("/nowhere", {.splats = {},
+                                           .products = "imls,mesh",
+                                           .voxel_m = 0.1,
+                                           .mesh = {"truncation=1.5", "imls.least_points=7", "sigma=1"}});
+    CHECK(two.mesh.voxel_m == 0.1);
+    CHECK(two.imls == mesh::ImlsParams{.voxel_m = 0.1, .sigma = 1, .truncation = 1.5, .least_points = 7});
+    CHECK(two.mesh.truncation == 1.5);
+    CHECK(two.mesh.least_points == 10);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "io/input/input_list.hpp"
 #include "io/input/open_point_file.hpp"
 #include "model/trajectory.hpp"
 #include "tiling/tile_processor.hpp"
@@ -19,8 +20,12 @@ namespace citysplat::bench {
 class PointStore : public tiling::RegionReader {
   public:
     PointStore(std::span<const std::filesystem::path> files, const Trajectory& trajectory) {
-        for (const auto& file : files) add(file, trajectory);
-        for (auto& [cell, points] : cells_) std::sort(points.begin(), points.end());
+        for (const auto& file : files) add(*open_point_file(file), trajectory);
+        sort();
+    }
+    PointStore(std::span<const InputSource> sources, const Trajectory& trajectory) {
+        for (const InputSource& source : sources) add(*source.open(), trajectory);
+        sort();
     }
 
     tiling::Region read(const LatticeBox& core, std::int64_t halo_steps) const override {
@@ -80,11 +85,15 @@ class PointStore : public tiling::RegionReader {
         }
     }
 
-    void add(const std::filesystem::path& file, const Trajectory& trajectory) {
-        const auto input = open_point_file(file);
+    void sort() {
+        for (auto& [cell, points] : cells_) std::sort(points.begin(), points.end());
+    }
+
+    void add(const PointFile& input, const Trajectory& trajectory) {
         PointBatch batch;
-        for (std::size_t b = 0; b < input->block_count(); ++b) {
-            input->read_block(b, batch);
+        for (std::size_t b = 0; b < input.block_count(); ++b) {
+            input.read_block(b, batch);
+            if (batch.size() == 0) continue;
             if (total_ == 0) z_m_ = static_cast<std::int64_t>(std::floor(batch.z[0]));
             for (std::size_t i = 0; i < batch.size(); ++i) add_point(batch, i, trajectory);
         }

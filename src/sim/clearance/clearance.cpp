@@ -111,7 +111,7 @@ double distance_of(const ClearanceBody& body, const Set& set, const BoxF& box_of
 ClearanceProbe::ClearanceProbe(const TileSource& city, const Traffic* traffic,
                                const ClearanceOptions& options)
     : city_(city), traffic_(traffic), options_(options) {
-    if (city.kind() == ProductKind::mesh)
+    if (has_triangles(city.kind()))
         throw UsageError(
             "clearances are measured to splats, and this city is taken as a mesh; "
             "citysplat build --product splats,mesh makes splats beside it");

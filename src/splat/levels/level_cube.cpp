@@ -94,6 +94,13 @@ CubeId CubeId::parent() const {
     return {level + 1, x >> half, y >> half, z >> half};
 }
 
+std::vector<CubeId> CubeId::children() const {
+    if (level <= kLastCellLevel) return {{level - 1, x, y, z}};
+    std::vector<CubeId> octants;
+    for (int number = 0; number < 8; ++number) octants.push_back(octant(number));
+    return octants;
+}
+
 CubeId cube_of(const LatticePoint& point, int level) {
     const int shift = side_shift(level);
     const auto at = [shift](std::int64_t v) { return static_cast<std::int32_t>(v >> shift); };

@@ -47,6 +47,13 @@ struct CubeId {
     LatticePoint corner() const;
     /// The cube of the level above that it is part of.
     CubeId parent() const;
+    /// One of its eight parts on the level below. Requires a level above kLastCellLevel.
+    CubeId octant(int number) const {
+        return {level - 1, 2 * x + (number & 1), 2 * y + (number >> 1 & 1), 2 * z + (number >> 2)};
+    }
+    /// The cubes of the level below that it is made from: eight octants, or the same cell. Requires a level
+    /// above 0.
+    std::vector<CubeId> children() const;
     friend auto operator<=>(const CubeId&, const CubeId&) = default;
 };
 CubeId cube_of(const LatticePoint& point, int level);

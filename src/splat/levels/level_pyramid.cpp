@@ -3,56 +3,12 @@
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 
-#include <cmath>
-
 namespace citysplat::splat {
 
 namespace {
 
-/// Splats lie within 1 km of the frame of their tile, which lies at its corner; tiles are 512 m at most.
-constexpr std::int64_t kMostColumnsAcross = 48;
 /// From this level down the columns below a cube are made together: 64 of them.
 constexpr int kBatchLevel = 6;
-
-struct ColumnRange {
-    std::int64_t min_x, min_y, max_x, max_y;
-};
-
-std::int64_t column_at(double metres) {
-    return static_cast<std::int64_t>(std::floor(metres)) >> (side_shift(0) - kLatticeBits);
-}
-
-ColumnRange columns_of(const TileEntry& tile) {
-    const ColumnRange range{column_at(tile.min.x), column_at(tile.min.y), column_at(tile.max.x),
-                            column_at(tile.max.y)};
-    if (range.max_x - range.min_x >= kMostColumnsAcross || range.max_y - range.min_y >= kMostColumnsAcross)
-        throw CorruptionError("tile " + tile.key.text() + ": its box in the catalog is larger than any tile");
-    return range;
-}
-
-/// The coarsest cubes: of the first level at which eight or fewer hold the whole city. The box around all
-/// discs is the same in every tiling.
-std::vector<CubeId> roots_of(std::span<const TileEntry> tiles) {
-    if (tiles.empty()) return {};
-    Vec3d min = tiles[0].min, max = tiles[0].max;
-    for (const TileEntry& tile : tiles) {
-        min = {std::min(min.x, tile.min.x), std::min(min.y, tile.min.y), std::min(min.z, tile.min.z)};
-        max = {std::max(max.x, tile.max.x), std::max(max.y, tile.max.y), std::max(max.z, tile.max.z)};
-    }
-    const auto point = [](Vec3d v) {
-        return LatticePoint{to_lattice(v.x), to_lattice(v.y), to_lattice(v.z)};
-    };
-    for (int level = kLastCellLevel + 1;; ++level) {
-        const CubeId a = cube_of(point(min), level), b = cube_of(point(max), level);
-        const bool fits = b.x - a.x <= 1 && b.y - a.y <= 1 && b.z - a.z <= 1;
-        if (!fits && level < kTopLevel) continue;
-        std::vector<CubeId> roots;
-        for (std::int32_t x = a.x; x <= b.x; ++x)
-            for (std::int32_t y = a.y; y <= b.y; ++y)
-                for (std::int32_t z = a.z; z <= b.z; ++z) roots.push_back({level, x, y, z});
-        return roots;
-    }
-}
 
 std::vector<LevelDisc> discs_of(const LevelCube& cube) {
     std::vector<LevelDisc> discs;
@@ -70,91 +26,15 @@ LevelCubePtr empty_cube(const CubeId& id, bool incomplete = false) {
 
 }  // namespace
 
-LevelCubePtr LevelCache::find(const CubeId& id) {
-    const std::lock_guard lock(mutex_);
-    const auto found = places_.find(id);
-    if (found == places_.end()) return nullptr;
-    Recency& list = by_level_[id.level];
-    list.splice(list.end(), list, found->second);
-    return *found->second;
-}
-
-LevelCubePtr LevelCache::keep(LevelCubePtr cube) {
-    const std::lock_guard lock(mutex_);
-    if (const auto found = places_.find(cube->id); found != places_.end()) return *found->second;
-    used_bytes_ += cube->bytes();
-    Recency& list = by_level_[cube->id.level];
-    places_[cube->id] = list.insert(list.end(), cube);
-    while (used_bytes_ > budget_bytes_) {
-        Recency& finest = std::find_if(by_level_.begin(), by_level_.end(), [](const auto& level) {
-                              return !level.second.empty();
-                          })->second;
-        used_bytes_ -= finest.front()->bytes();
-        places_.erase(finest.front()->id);
-        finest.pop_front();
-    }
-    return cube;
-}
-
-std::uint64_t LevelCache::used_bytes() const {
-    const std::lock_guard lock(mutex_);
-    return used_bytes_;
-}
-
-std::shared_ptr<const SplatTile> TileShelf::load(std::size_t tile) {
-    {
-        const std::lock_guard lock(mutex_);
-        for (auto at = tiles_.begin(); at != tiles_.end(); ++at)
-            if (at->first == tile) {
-                tiles_.splice(tiles_.begin(), tiles_, at);
-                return at->second;
-            }
-    }
-    const auto loaded = std::make_shared<const SplatTile>(city_.load(tile));
-    const std::lock_guard lock(mutex_);
-    tiles_.emplace_front(tile, loaded);
-    used_bytes_ += loaded->bytes().size();
-    while (used_bytes_ > budget_bytes_ && tiles_.size() > 1) {
-        used_bytes_ -= tiles_.back().second->bytes().size();
-        tiles_.pop_back();
-    }
-    return loaded;
-}
-
 LevelPyramid::LevelPyramid(const TileSource& city, const PyramidOptions& options)
-    : tiles_(city, options.tile_bytes),
-      city_(city),
+    : cubes_(city),
+      tiles_(city, &TileSource::load, options.tile_bytes),
       cache_(options.cache_bytes),
       store_(options.store),
-      store_key_(options.store_key),
-      roots_(roots_of(city.tiles())) {
-    for (std::uint32_t tile = 0; tile < city.tiles().size(); ++tile) {
-        const TileEntry& entry = city.tiles()[tile];
-        const ColumnRange range = columns_of(entry);
-        lowest_ = tile == 0 ? column_at(entry.min.z) : std::min(lowest_, column_at(entry.min.z));
-        highest_ = tile == 0 ? column_at(entry.max.z) : std::max(highest_, column_at(entry.max.z));
-        for (std::int64_t x = range.min_x; x <= range.max_x; ++x)
-            for (std::int64_t y = range.min_y; y <= range.max_y; ++y)
-                columns_[{static_cast<std::int32_t>(x), static_cast<std::int32_t>(y)}].push_back(tile);
-    }
-    for (const auto& [column, tiles] : columns_)
-        for (int level = kLastCellLevel + 1; !roots_.empty() && level <= roots_[0].level; ++level) {
-            const int halvings = level - kLastCellLevel;
-            footprints_[level].insert({column.first >> halvings, column.second >> halvings});
-        }
-}
-
-bool LevelPyramid::may_exist(const CubeId& id) const {
-    if (roots_.empty() || id.level < 0 || id.level > roots_[0].level) return false;
-    // A pyramid is as high as the city is wide, and nearly all of it is air.
-    const int above_cells = std::max(0, id.level - kLastCellLevel);
-    if (id.z < lowest_ >> above_cells || id.z > highest_ >> above_cells) return false;
-    if (id.level <= kLastCellLevel) return columns_.contains({id.x, id.y});
-    return footprints_.at(id.level).contains({id.x, id.y});
-}
+      store_key_(options.store_key) {}
 
 LevelCubePtr LevelPyramid::cube(const CubeId& id, const CancelToken& cancel) {
-    if (!may_exist(id)) return empty_cube(id);
+    if (!cubes_.may_exist(id)) return empty_cube(id);
     if (id.level <= kLastCellLevel) return cell(id, id.level);
     if (auto found = kept(id)) return found;
     const std::lock_guard lock(building_);
@@ -168,7 +48,7 @@ std::map<std::size_t, std::string> LevelPyramid::missing() const {
 
 LevelPyramid::Stack LevelPyramid::splats_of(const Column& column, bool& incomplete) {
     Stack stack;
-    for (const std::uint32_t index : columns_.at(column)) {
+    for (const std::uint32_t index : cubes_.tiles_at(column)) {
         std::shared_ptr<const SplatTile> tile;
         try {
             tile = tiles_.load(index);
@@ -242,7 +122,7 @@ void LevelPyramid::prepare_columns(const CubeId& id, const CancelToken& cancel) 
     for (std::int32_t x = id.x << halvings; x < (id.x + 1) << halvings; ++x)
         for (std::int32_t y = id.y << halvings; y < (id.y + 1) << halvings; ++y) {
             const Column column{x, y};
-            if (!columns_.contains(column)) continue;
+            if (!cubes_.has_column(column)) continue;
             const std::lock_guard lock(mutex_);
             if (!made_.contains(column)) todo.push_back(column);
         }
@@ -266,9 +146,8 @@ LevelCubePtr LevelPyramid::from_octants(const CubeId& id, const CancelToken& can
     std::uint8_t children = 0;
     bool incomplete = false;
     for (int octant = 0; octant < 8; ++octant) {
-        const CubeId child{id.level - 1, 2 * id.x + (octant & 1), 2 * id.y + (octant >> 1 & 1),
-                           2 * id.z + (octant >> 2)};
-        if (!may_exist(child)) continue;
+        const CubeId child = id.octant(octant);
+        if (!cubes_.may_exist(child)) continue;
         const LevelCubePtr below =
             child.level <= kLastCellLevel ? cell(child, kLastCellLevel) : build(child, cancel);
         incomplete |= below->incomplete;

@@ -2,12 +2,13 @@
 
 #include "core/cancel.hpp"
 #include "model/tile_source.hpp"
-#include "splat/levels/level_cube.hpp"
+#include "splat/levels/city_cubes.hpp"
+#include "splat/levels/cube_cache.hpp"
 #include "splat/levels/level_store.hpp"
+#include "splat/levels/tile_shelf.hpp"
 
 #include <atomic>
 #include <cstdint>
-#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,42 +20,6 @@
 namespace citysplat::splat {
 
 using LevelCubePtr = std::shared_ptr<const LevelCube>;
-
-/// Cubes in memory under a budget. When it is full the finest go first, and among them those not used for
-/// longest: a fine cube is made from one tile, a coarse one from thousands. Safe to use from several threads.
-class LevelCache {
-  public:
-    explicit LevelCache(std::uint64_t budget_bytes) : budget_bytes_(budget_bytes) {}
-
-    LevelCubePtr find(const CubeId& id);
-    /// What is kept: the cube, or that which was there already. A cube larger than the budget is not kept.
-    LevelCubePtr keep(LevelCubePtr cube);
-    std::uint64_t used_bytes() const;
-
-  private:
-    using Recency = std::list<LevelCubePtr>;
-
-    mutable std::mutex mutex_;
-    std::uint64_t budget_bytes_, used_bytes_ = 0;
-    std::map<CubeId, Recency::iterator> places_;
-    std::map<int, Recency> by_level_;  ///< least recently used first
-};
-
-/// The last few tiles that were read.
-class TileShelf {
-  public:
-    TileShelf(const TileSource& city, std::uint64_t budget_bytes)
-        : city_(city), budget_bytes_(budget_bytes) {}
-
-    /// Throws what TileSource::load() throws.
-    std::shared_ptr<const SplatTile> load(std::size_t tile);
-
-  private:
-    const TileSource& city_;
-    std::uint64_t budget_bytes_, used_bytes_ = 0;
-    std::mutex mutex_;
-    std::list<std::pair<std::size_t, std::shared_ptr<const SplatTile>>> tiles_;  ///< last used first
-};
 
 struct PyramidOptions {
     std::uint64_t cache_bytes = std::uint64_t{256} << 20;
@@ -74,10 +39,9 @@ class LevelPyramid {
   public:
     LevelPyramid(const TileSource& city, const PyramidOptions& options);
 
-    /// The coarsest cubes, at most eight of them; some may be empty.
-    const std::vector<CubeId>& roots() const { return roots_; }
-    /// Whether a cube could have discs; the others are empty.
-    bool may_exist(const CubeId& id) const;
+    /// As CityCubes has them.
+    const std::vector<CubeId>& roots() const { return cubes_.roots(); }
+    bool may_exist(const CubeId& id) const { return cubes_.may_exist(id); }
     /// The cube, without discs when there are none. Requires a level from 0 to that of the roots. Throws
     /// Interrupted; tiles that cannot be read are left out and told by missing().
     LevelCubePtr cube(const CubeId& id, const CancelToken& cancel);
@@ -85,13 +49,13 @@ class LevelPyramid {
     struct Progress {
         std::uint64_t done = 0, total = 0;  ///< columns of the whole city, of those that the roots need
     };
-    Progress progress() const { return {columns_done_.load(), columns_.size()}; }
+    Progress progress() const { return {columns_done_.load(), cubes_.columns()}; }
 
     /// Tiles that could not be read so far, with the reason.
     std::map<std::size_t, std::string> missing() const;
 
   private:
-    using Column = std::pair<std::int32_t, std::int32_t>;  ///< of 64 m, all heights
+    using Column = CityCubes::Column;
     using Stack = std::map<std::int32_t, std::vector<LevelDisc>>;
 
     Stack splats_of(const Column& column, bool& incomplete);
@@ -104,15 +68,11 @@ class LevelPyramid {
     LevelCubePtr kept(const CubeId& id);
     LevelCubePtr from_octants(const CubeId& id, const CancelToken& cancel);
 
-    TileShelf tiles_;
-    const TileSource& city_;
-    LevelCache cache_;
+    CityCubes cubes_;
+    TileShelf<SplatTile> tiles_;
+    CubeCache<LevelCube> cache_;
     LevelStore* store_;
     std::string store_key_;
-    std::map<Column, std::vector<std::uint32_t>> columns_;  ///< tiles that may have splats in a column
-    std::map<int, std::set<Column>> footprints_;            ///< of cubes above level 3, by level
-    std::vector<CubeId> roots_;
-    std::int64_t lowest_ = 0, highest_ = -1;  ///< cells of 64 m between which all discs lie
     std::mutex building_;
     mutable std::mutex mutex_;
     struct MadeColumn {

@@ -1,10 +1,7 @@
 #include "splat/params/splat_params.hpp"
 
-#include "core/bytes.hpp"
 #include "core/error.hpp"
-#include "core/number_range.hpp"
-
-#include <string>
+#include "splat/params/field_list.hpp"
 
 namespace citysplat::splat {
 
@@ -74,31 +71,10 @@ SplatParams SplatParams::paper(Method method) {
     return p;
 }
 
-namespace {
-
-void check(std::string_view name, double value, const NumberRange& range) {
-    if (range.contains(value)) return;
-    throw ConfigError("splat parameter " + std::string(name) + " must be " + range.text() + ", not " +
-                      format_number(value));
-}
-
-/// Calls each(value) for a field, or for every group's value of it.
-template <class Field, class Each>
-void for_each_value(const Field& field, const Each& each) {
-    if constexpr (requires { field.size(); })
-        for (const auto& value : field) each(value);
-    else
-        each(field);
-}
-
-}  // namespace
-
 void SplatParams::validate() const {
     if (to_string(method) == "unknown")
         throw ConfigError("splat parameter method must be basic, adaptive, descriptors or surfels");
-    for_each_field(*this, [](std::string_view name, const auto& field, double least, double most) {
-        for_each_value(field, [&](auto value) { check(name, static_cast<double>(value), {least, most}); });
-    });
+    check_fields(*this, "splat");
 }
 
 void SplatParams::add_to(Hasher& hasher) const {

@@ -70,7 +70,7 @@ std::optional<TileKey> tile_from(const std::string& text) {
     std::istringstream in(text);
     if (!(in >> tile.level >> first >> tile.ix >> second >> tile.iy) || first != '/' || second != '/')
         return std::nullopt;
-    for (const ProductKind kind : {ProductKind::splats, ProductKind::mesh}) {
+    for (const ProductKind kind : kEveryProductKind) {
         tile.kind = kind;
         if (tile.text() == text) return tile;
     }

@@ -77,7 +77,7 @@ const ProductRow* TileMaker::find(const TileKey& tile, const Keyed& keyed) const
 ProductRow TileMaker::write(const TileKey& tile, const Keyed& keyed, std::int64_t halo_steps,
                             const TileOutput& output) const {
     const TileProduct made =
-        tile.kind == ProductKind::mesh ? product_of(output.mesh) : product_of(output.splats);
+        has_triangles(tile.kind) ? product_of(output.mesh, tile.kind) : product_of(output.splats);
     ProductRow product{.id = 0,
                        .key = keyed.key,
                        .core = keyed.core,

@@ -43,6 +43,7 @@ void take_in(const ObjectStore& store, const Hash128& object, Found& found, Repa
         }
         case ObjectKind::payload:
         case ObjectKind::mesh:
+        case ObjectKind::imls:
         case ObjectKind::plan:
         case ObjectKind::share:
             break;

@@ -238,7 +238,7 @@ std::uint64_t set_damaged_aside(const std::filesystem::path& city, const std::ve
     }
     const auto can_be_made_again = [&](const NeededObject& object) {
         if (object.kind == ObjectKind::generation) return true;
-        if (object.kind == ObjectKind::payload || object.kind == ObjectKind::mesh) return points_are_whole;
+        if (holds_product(object.kind)) return points_are_whole;
         const SourceRow source = catalog.source(object.source);
         return std::filesystem::is_regular_file(object.input) &&
                std::filesystem::file_size(object.input) == source.content_bytes &&

@@ -28,10 +28,12 @@ CityReader::CityReader(const std::filesystem::path& city, std::optional<std::int
         }
     }
     check_rows(catalog, store_, generation_);
-    if (!has_kind(generation_, kind))
-        throw ConfigError(city.string() + ": generation " + std::to_string(generation_.id) +
-                          (kind == ProductKind::splats ? " has no splats, only a mesh" : " has no mesh") +
-                          "; citysplat build --product splats,mesh makes both");
+    if (!has_kind(generation_, kind)) {
+        const std::string wanted = kProductKinds.of(kind), there = words_of(kinds_of(generation_));
+        throw ConfigError(city.string() + ": generation " + std::to_string(generation_.id) + " has no " +
+                          wanted + ", only " + there + "; citysplat build --product " + there + "," + wanted +
+                          " makes it beside");
+    }
     classes_ = generation_.classes.empty() ? ClassMap() : ClassMap::parse(generation_.classes, city.string());
     for (ProductRow& product : catalog.tiles(generation_.id)) {
         if (!product.object || product.tile.kind != kind) continue;
@@ -45,21 +47,18 @@ CityReader::CityReader(const std::filesystem::path& city, std::optional<std::int
     }
 }
 
-SplatTile CityReader::load(std::size_t tile) const {
-    return std::move(read(tile, ProductKind::splats).splats);
-}
+SplatTile CityReader::load(std::size_t tile) const { return std::move(read(tile, false).splats); }
 
-MeshTile CityReader::load_mesh(std::size_t tile) const {
-    return std::move(read(tile, ProductKind::mesh).mesh);
-}
+MeshTile CityReader::load_mesh(std::size_t tile) const { return std::move(read(tile, true).mesh); }
 
-Payload CityReader::read(std::size_t tile, ProductKind kind) const {
-    if (kind != kind_) throw std::logic_error("a city was opened for products of another kind");
+Payload CityReader::read(std::size_t tile, bool triangles) const {
+    if (triangles != has_triangles(kind_))
+        throw std::logic_error("a city was opened for products of another kind");
     const ProductRow& product = products_.at(tile);
     const std::string what = "tile " + product.tile.text();
     Payload payload = read_payload(store_, *product.object, what);
     if (payload.info.tile != product.tile || payload.info.key != product.key ||
-        (kind == ProductKind::mesh ? payload.mesh.triangle_count() : payload.splats.size()) != product.splats)
+        (triangles ? payload.mesh.triangle_count() : payload.splats.size()) != product.splats)
         throw CorruptionError(what + ": the catalog names the payload of tile " + payload.info.tile.text() +
                               "; citysplat repair rebuilds the catalog from the objects");
     return payload;

@@ -34,7 +34,7 @@ class CityReader final : public TileSource {
     const GenerationRow& generation() const { return generation_; }
 
   private:
-    Payload read(std::size_t tile, ProductKind kind) const;
+    Payload read(std::size_t tile, bool triangles) const;
 
     ObjectStore store_;
     ProductKind kind_;

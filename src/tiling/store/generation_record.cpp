@@ -196,7 +196,7 @@ void add_up(GenerationRow& generation, std::span<const ProductRow> tiles) {
     generation.splats = generation.triangles = 0;
     generation.digest = {};
     for (const ProductRow& tile : tiles) {
-        (tile.tile.kind == ProductKind::mesh ? generation.triangles : generation.splats) += tile.splats;
+        (has_triangles(tile.tile.kind) ? generation.triangles : generation.splats) += tile.splats;
         generation.digest += tile.digest;
     }
 }

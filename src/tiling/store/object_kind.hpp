@@ -16,17 +16,19 @@ enum class ObjectKind {
     generation,  ///< everything about one published generation (generation_record.hpp)
     plan,        ///< what the workers of a build are to make (plan_record.hpp)
     share,       ///< what one of them made
-    mesh         ///< triangles of a tile (splat_payload.hpp)
+    mesh,        ///< triangles of a tile by the TSDF (splat_payload.hpp)
+    imls         ///< by IMLS
 };
 
 using Magic = std::array<char, 8>;
 
-inline constexpr std::array<Magic, 6> kObjectMagic{{{'C', 'S', 'P', 'O', 'I', 'N', 'T', '\n'},
+inline constexpr std::array<Magic, 7> kObjectMagic{{{'C', 'S', 'P', 'O', 'I', 'N', 'T', '\n'},
                                                     {'C', 'S', 'P', 'L', 'A', 'T', 'S', '\n'},
                                                     {'C', 'S', 'G', 'E', 'N', 'E', 'R', '\n'},
                                                     {'C', 'S', 'P', 'L', 'A', 'N', '1', '\n'},
                                                     {'C', 'S', 'S', 'H', 'A', 'R', 'E', '\n'},
-                                                    {'C', 'S', 'M', 'E', 'S', 'H', '1', '\n'}}};
+                                                    {'C', 'S', 'M', 'E', 'S', 'H', '1', '\n'},
+                                                    {'C', 'S', 'I', 'M', 'L', 'S', '1', '\n'}}};
 
 constexpr const Magic& magic_of(ObjectKind kind) { return kObjectMagic[static_cast<std::size_t>(kind)]; }
 

@@ -48,6 +48,14 @@ inline std::vector<KindKey> kinds_of(const GenerationRow& generation) {
     return kinds;
 }
 
+/// "splats,mesh"
+inline std::string words_of(const std::vector<KindKey>& kinds) {
+    std::string words;
+    for (const KindKey& kind : kinds)
+        words += (words.empty() ? "" : ",") + std::string(kProductKinds.of(kind.kind));
+    return words;
+}
+
 inline bool has_kind(const GenerationRow& generation, ProductKind kind) {
     const auto kinds = kinds_of(generation);
     return std::any_of(kinds.begin(), kinds.end(), [kind](const KindKey& k) { return k.kind == kind; });

@@ -40,7 +40,7 @@ std::uint64_t header_checksum(const Header& header) {
 
 /// Nothing when it is no payload.
 std::optional<ProductKind> kind_of(const Header& header) {
-    for (const ProductKind kind : {ProductKind::splats, ProductKind::mesh})
+    for (const ProductKind kind : kEveryProductKind)
         if (header.magic == magic_of(payload_kind(kind))) return kind;
     return std::nullopt;
 }
@@ -137,9 +137,9 @@ TileProduct product_of(const SplatTile& tile) {
     return {ProductKind::splats, tile.size(), 0, tile.frame(), tile.digest(), box_of(tile), tile.bytes()};
 }
 
-TileProduct product_of(const MeshTile& tile) {
-    return {ProductKind::mesh, tile.triangle_count(), tile.vertex_count(), tile.frame(),
-            tile.digest(),     box_of(tile),          tile.bytes()};
+TileProduct product_of(const MeshTile& tile, ProductKind kind) {
+    return {kind,          tile.triangle_count(), tile.vertex_count(), tile.frame(),
+            tile.digest(), box_of(tile),          tile.bytes()};
 }
 
 std::vector<std::byte> payload_preamble(const TileProduct& product, const PayloadInfo& info) {
@@ -207,7 +207,7 @@ Payload read_payload(const File& file, const Hash128& name, const std::string& w
     const Header header = read_header(file, what);
     const std::uint64_t size = file.size();
     const TileKey tile = tile_of(header);
-    const bool is_mesh = tile.kind == ProductKind::mesh;
+    const bool is_mesh = has_triangles(tile.kind);
     // A damaged count must not become an allocation: the file is at least as long as its body.
     const auto body_bytes = [&] {
         return is_mesh ? MeshTile::body_bytes(header.vertices, header.items)

@@ -7,6 +7,7 @@
 #include "tiling/store/object_store.hpp"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,11 +24,18 @@ struct TileProduct {
     std::span<const std::byte> body;
 };
 TileProduct product_of(const SplatTile& tile);
-TileProduct product_of(const MeshTile& tile);
+/// Requires a kind of triangles.
+TileProduct product_of(const MeshTile& tile, ProductKind kind = ProductKind::mesh);
 
 /// The kind of the objects that hold products of a kind.
 constexpr ObjectKind payload_kind(ProductKind kind) {
-    return kind == ProductKind::mesh ? ObjectKind::mesh : ObjectKind::payload;
+    constexpr std::array kinds{ObjectKind::payload, ObjectKind::mesh, ObjectKind::imls};
+    return kinds[static_cast<std::size_t>(kind)];
+}
+constexpr bool holds_product(ObjectKind object) {
+    for (const ProductKind kind : kEveryProductKind)
+        if (payload_kind(kind) == object) return true;
+    return false;
 }
 
 /// What a payload says about itself. Everything here is inside the hashed bytes, so that a payload

@@ -50,13 +50,8 @@ class SplatTileset {
         if (id.level == 0) {
             written_.points += cube->discs.size();
             if (columns_.insert({id.x, id.y}).second) stage_.advance(1);
-        } else if (splat::side_shift(id.level) == splat::side_shift(id.level - 1)) {
-            add({id.level - 1, id.x, id.y, id.z}, tile);
         } else {
-            for (std::int32_t octant = 0; octant < 8; ++octant)
-                add({id.level - 1, 2 * id.x + (octant & 1), 2 * id.y + (octant >> 1 & 1),
-                     2 * id.z + (octant >> 2)},
-                    tile);
+            for (const CubeId& child : id.children()) add(child, tile);
         }
         parent.box.grow(tile.box);
         parent.children.push_back(std::move(tile));

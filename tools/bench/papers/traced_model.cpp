@@ -4,46 +4,34 @@
 #include "core/error.hpp"
 #include "core/parallel.hpp"
 #include "mesh/mesh_generation.hpp"
-#include "model/class_map.hpp"
 #include "splat/splat_processor.hpp"
-
-#include <map>
 
 namespace citysplat::bench {
 
 namespace {
 
-/// With one material for each class.
-TriangleMesh triangles_of(const MeshTile& tile) {
-    TriangleMesh mesh;
-    std::map<std::uint16_t, std::uint16_t> material_of;
-    for (std::size_t i = 0; i < tile.vertex_count(); ++i)
-        mesh.vertices.push_back(vec_cast<float>(tile.world_m(tile.vertex(i)) - tile.frame().origin_m()));
-    for (std::size_t i = 0; i < tile.triangle_count(); ++i) {
-        const std::uint16_t label = facts_of(tile.corners(i)).label;
-        const auto [entry, is_new] =
-            material_of.try_emplace(label, static_cast<std::uint16_t>(mesh.materials.size()));
-        if (is_new) mesh.materials.push_back({.name = "class", .label = label});
-        mesh.material_of.push_back(entry->second);
-        mesh.triangles.push_back(tile.triangle(i));
-    }
-    return mesh;
-}
-
-SplatTile make_splats(const tiling::RegionReader& drive, const splat::SplatParams& params) {
-    splat::SplatProcessor processor(params, ClassMap::load("synthetic"));
+SplatTile make_splats(const PaperDrive& drive, const splat::SplatParams& params) {
+    splat::SplatProcessor processor(params, drive.classes);
     Progress quiet;
-    processor.set_calibration(processor.calibrate(drive, CancelToken(), quiet));
-    auto out = processor.process(drive.read(drive.bounds(), processor.initial_halo_steps()), CancelToken());
+    processor.set_calibration(processor.calibrate(drive.store, CancelToken(), quiet));
+    auto out = processor.process(drive.store.read(drive.store.bounds(), processor.initial_halo_steps()),
+                                 CancelToken());
     if (!out.certified()) throw InputError("the drive does not fit one tile");
     return std::move(out.splats);
+}
+
+MeshTile make_mesh(const PaperDrive& drive, std::int64_t voxel_steps, const mesh::CornerField& field) {
+    const std::int64_t halo = mesh::reach_steps(voxel_steps, field);
+    tiling::Region region = drive.store.read(drive.store.bounds().widened(halo), halo);
+    std::erase_if(region.points, [&](const TilePoint& p) { return drive.classes.at(p.label).dynamic; });
+    return mesh::make_mesh(std::move(region), voxel_steps, field, CancelToken());
 }
 
 }  // namespace
 
 TracedModel::TracedModel() : tracer_(trace::make_group_tracer()) {}
 
-TracedModel TracedModel::of_splats(const tiling::RegionReader& drive, const splat::SplatParams& params) {
+TracedModel TracedModel::of_splats(const PaperDrive& drive, const splat::SplatParams& params) {
     TracedModel model;
     SplatTile tile;
     model.made_cpu_s = measure([&] { tile = make_splats(drive, params); }).cpu_s;
@@ -53,35 +41,40 @@ TracedModel TracedModel::of_splats(const tiling::RegionReader& drive, const spla
     return model;
 }
 
-TracedModel TracedModel::of_mesh(const tiling::RegionReader& drive, std::int64_t voxel_steps,
+TracedModel TracedModel::of_mesh(const PaperDrive& drive, std::int64_t voxel_steps,
                                  const mesh::CornerField& field) {
+    TracedModel model;
     MeshTile tile;
-    const double made_cpu_s =
-        measure([&] {
-            const ClassMap classes = ClassMap::load("synthetic");
-            const std::int64_t halo = mesh::reach_steps(voxel_steps, field);
-            tiling::Region region = drive.read(drive.bounds().widened(halo), halo);
-            std::erase_if(region.points, [&](const TilePoint& p) { return classes.at(p.label).dynamic; });
-            tile = mesh::make_mesh(std::move(region), voxel_steps, field, CancelToken());
-        }).cpu_s;
+    model.made_cpu_s = measure([&] { tile = make_mesh(drive, voxel_steps, field); }).cpu_s;
     if (tile.empty()) throw InputError("the mesh has no triangle");
-    TracedModel model = of_triangles(triangles_of(tile), tile.frame().origin_m());
-    model.made_cpu_s = made_cpu_s;
+    model.primitives = tile.triangle_count();
+    model.tiles_.push_back(model.tracer_->load(tile));
+    model.set_ = model.tracer_->bind(model.tiles_);
     return model;
 }
 
-TracedModel TracedModel::of_triangles(const TriangleMesh& mesh, Vec3d origin_m) {
+TracedModel TracedModel::of_poisson(const PaperDrive& drive, const PoissonOptions& options) {
+    SplatTile surfels;
+    const double prepared_cpu_s =
+        measure([&] { surfels = make_splats(drive, splat::SplatParams::of(splat::Method::surfels)); }).cpu_s;
+    const PoissonMesh made = reconstruct(surfels, options);
+    if (!made.missing.empty()) throw InputError(made.missing);
     TracedModel model;
-    model.primitives = mesh.triangles.size();
-    model.tiles_.push_back(model.tracer_->load(mesh));
-    model.set_ = model.tracer_->bind({});
-    model.place_ = std::make_unique<trace::PoseKey>(trace::PoseKey{{1, 0, 0, 0, 1, 0, 0, 0, 1}, origin_m});
-    trace::Part part;
-    part.shape = model.tiles_[0].get();
-    part.motion.keys = model.place_.get();
-    part.facts = {.id = trace::kFirstPart, .label = 0, .instance = 1};
-    model.parts_.push_back(part);
+    model.made_cpu_s = prepared_cpu_s + made.cpu_s;
+    model.primitives = made.mesh.triangles.size();
+    model.stand(made.mesh, made.origin_m);
     return model;
+}
+
+void TracedModel::stand(const TriangleMesh& mesh, Vec3d origin_m) {
+    tiles_.push_back(tracer_->load(mesh));
+    set_ = tracer_->bind({});
+    place_ = std::make_unique<trace::PoseKey>(trace::PoseKey{{1, 0, 0, 0, 1, 0, 0, 0, 1}, origin_m});
+    trace::Part part;
+    part.shape = tiles_[0].get();
+    part.motion.keys = place_.get();
+    part.facts = {.id = trace::kFirstPart, .label = 0, .instance = 1};
+    parts_.push_back(part);
 }
 
 void TracedModel::cast(std::span<const trace::Ray> rays, std::vector<trace::Hit>& hits) const {

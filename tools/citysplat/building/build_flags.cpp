@@ -161,16 +161,18 @@ void BuildFlags::add_to(CLI::App& verb) {
     verb.add_option("--params", params_,
                     "numbers of the method: a TOML file, paper, or default (docs/parameters.md)")
         ->type_name("FILE");
-    verb.add_option("--product", products_,
-                    "what is made of the points: splats, mesh or splats,mesh (default: what the city has, "
-                    "else splats)")
+    verb.add_option(
+            "--product", products_,
+            "what is made of the points: splats, mesh (an adaptive TSDF), imls (a mesh, too) or several: "
+            "splats,mesh (default: what the city has, else splats)")
         ->type_name("KINDS");
     verb.add_option("--voxel", voxel_m_,
-                    "edge of the voxels of a mesh in metres (default for a new mesh: 0.2)")
+                    "edge of the voxels of a mesh in metres (default for a new mesh: 0.2, imls: 0.07)")
         ->check(in_range({mesh::MeshParams::kLeastVoxel_m, mesh::MeshParams::kMostVoxel_m, "m"}))
         ->type_name("M");
     verb.add_option("--mesh-param", mesh_params_,
-                    "another number of the mesh, NAME=VALUE (docs/parameters.md); may be given several times")
+                    "another number of a mesh, NAME=VALUE, or imls.NAME=VALUE where a city has two "
+                    "(docs/parameters.md); may be given several times")
         ->type_name("NAME=VALUE")
         ->allow_extra_args(false);
     auto* no_resample = verb.add_flag("--no-resample", no_resample_, "one generation of splats only");

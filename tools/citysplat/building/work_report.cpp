@@ -139,6 +139,7 @@ std::string plan_text(const tiling::PlanReport& report) {
 }
 
 std::string made_text(std::uint64_t splats, std::uint64_t triangles) {
+    if (splats == 0 && triangles == 0) return "nothing";
     if (triangles == 0) return format_count(splats) + " splats";
     return (splats > 0 ? format_count(splats) + " splats and " : "") + format_count(triangles) + " triangles";
 }

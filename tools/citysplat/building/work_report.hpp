@@ -24,7 +24,7 @@ std::optional<double> parse_duration(const std::string& text);
 std::string plan_text(const tiling::PlanReport& report);
 nlohmann::json plan_json(const tiling::OpenPlan& open);
 
-/// "7 splats", "7 triangles" or "7 splats and 8 triangles".
+/// "7 splats", "7 triangles", "7 splats and 8 triangles" or "nothing".
 std::string made_text(std::uint64_t splats, std::uint64_t triangles);
 
 tiling::WorkOptions work_options(const Context& context);

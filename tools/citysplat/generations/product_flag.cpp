@@ -9,8 +9,9 @@
 namespace citysplat::cli {
 
 void ProductFlag::add_to(CLI::App& verb) {
-    verb.add_option("--product", name_,
-                    "which of the city's products: splats or mesh (default: splats, if it has some)")
+    verb.add_option(
+            "--product", name_,
+            "which of the city's products: splats, mesh or imls (default: the first of these that it has)")
         ->check(CLI::IsMember(kProductKinds.all()))
         ->type_name("KIND");
 }
@@ -22,7 +23,7 @@ ProductKind ProductFlag::kind(const std::string& city, std::optional<std::int64_
     if (!paths.is_city()) return ProductKind::splats;
     tiling::Catalog catalog = tiling::Catalog::open_to_read(paths.catalog());
     const auto row = generation ? catalog.generation(*generation) : catalog.latest();
-    return !row || tiling::has_kind(*row, ProductKind::splats) ? ProductKind::splats : ProductKind::mesh;
+    return row ? tiling::kinds_of(*row).front().kind : ProductKind::splats;
 }
 
 }  // namespace citysplat::cli

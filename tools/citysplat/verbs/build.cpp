@@ -226,7 +226,7 @@ void run(Context& context, const BuildWish& wish) {
         report.warnings.push_back(*open);
     if (flags.has_note() && !report.published && !report.held_back && !wish.dry_run)
         report.warnings.push_back("nothing has changed: there is no new generation that could have the note");
-    if (recipe.makes(ProductKind::mesh) && report.triangles == 0 && report.points.kept > 0 && !wish.dry_run)
+    if (recipe.makes_triangles() && report.triangles == 0 && report.points.kept > 0 && !wish.dry_run)
         report.warnings.push_back(no_mesh_text(report.points));
     for (const std::string& line : report.warnings) context.warn(line);
     if (report.inputs_read > 0 && report.crs.empty() && !wish.dry_run)

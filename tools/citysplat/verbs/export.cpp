@@ -99,7 +99,7 @@ using Written = io::GlbCounts;
 Written write_file(Context& context, const ExportFlags& f, const TileSource& city,
                    const std::filesystem::path& path) {
     if (f.format == "glb") return io::export_glb(city, path, context.cancel(), context.progress());
-    if (city.kind() == ProductKind::mesh) {
+    if (has_triangles(city.kind())) {
         const io::ExportedMesh made = io::export_mesh_ply(city, path, context.cancel(), context.progress());
         return {made.vertices, made.triangles};
     }
@@ -129,7 +129,7 @@ std::shared_ptr<const TileSource> open_city(const ExportFlags& f) {
 void run_tileset(Context& context, const ExportFlags& f) {
     const Stopwatch watch;
     const auto city = open_city(f);
-    const bool is_mesh = city->kind() == ProductKind::mesh;
+    const bool is_mesh = has_triangles(city->kind());
     const view::WrittenTileset written =
         is_mesh ? view::write_mesh_tileset(*city, f.out, context.cancel(), context.progress())
                 : view::write_splat_tileset(*city, f.out, context.cancel(), context.progress());
@@ -166,7 +166,7 @@ void run(Context& context, const ExportFlags& f) {
     const Stopwatch watch;
     if (f.format == "laz") io::require_laz_writing();
     const auto city = open_city(f);
-    const bool is_mesh = city->kind() == ProductKind::mesh;
+    const bool is_mesh = has_triangles(city->kind());
     if (is_mesh && f.format != "ply" && f.format != "glb")
         throw UsageError("--format " + f.format +
                          " holds no triangles; a mesh is exported with --format ply, glb or 3dtiles");
@@ -213,7 +213,7 @@ void add_export(CLI::App& app, Context& context) {
     verb.add_option(
             "--format", f.format,
             "ply (discs, or the triangles of a mesh), 2dgs (2-D Gaussian splatting); centres, or triangles: "
-            "glb, 3dtiles (a directory; of splats with levels of detail); centres: las, laz, ept (a "
+            "glb, 3dtiles (a directory, with levels of detail); centres: las, laz, ept (a "
             "directory of octree nodes, of which the next export "
             "rewrites what changed); gpkg: no splats, but tiles, inputs, trajectories and changes for "
             "map programs")

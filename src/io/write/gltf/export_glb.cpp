@@ -21,7 +21,7 @@ GlbCounts export_glb(const TileSource& city, const std::filesystem::path& path, 
     GlbCounts counts;
     for (std::size_t t = 0; t < city.tiles().size(); ++t) {
         cancel.check();
-        if (city.kind() == ProductKind::mesh)
+        if (has_triangles(city.kind()))
             part.take(city.load_mesh(t));
         else
             part.take(city.load(t));

@@ -1,8 +1,9 @@
+#include "cli/small_city.hpp"
 #include "run_program.hpp"
-#include "small_city.hpp"
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -61,7 +62,8 @@ TEST_CASE("a tileset of a damaged city, or into a file, is refused") {
 TEST_CASE("a mesh as GLB and as a tileset has every triangle") {
     test::SmallCity c;
     auto build = c.build_command();
-    build.insert(build.end(), {"--product", "mesh", "--voxel", "0.8"});
+    const std::string product = GENERATE("mesh", "imls");
+    build.insert(build.end(), {"--product", product, "--voxel", product == "mesh" ? "0.8" : "0.25"});
     c.city = c.dir / "mesh";
     build[1] = c.city;
     test::run_json(build);
@@ -80,8 +82,17 @@ TEST_CASE("a mesh as GLB and as a tileset has every triangle") {
     CHECK(tiles["triangles"] == ply["triangles"]);
     const auto files = files_of(c.dir / "tiles");
     CHECK(tiles["contents"] == files.size() - 1);
+    CHECK_THAT(files.at("tileset.json"), Catch::Contains("\"geometricError\": 2.0"));
     exported("3dtiles", "tiles");
     CHECK(files_of(c.dir / "tiles") == files);
+    // Of other tiles the files are the same.
+    const std::string city = c.city;
+    c.city = build[1] = c.dir / "larger";
+    *(std::find(build.begin(), build.end(), "--tile-size") + 1) = "128";
+    test::run_json(build);
+    exported("3dtiles", "again");
+    CHECK(files_of(c.dir / "again") == files);
+    c.city = city;
     const auto refused = test::citysplat({"export", c.city, "--format", "las", "--out", c.dir / "mesh.las"});
     CHECK(refused.exit_code == 2);
     CHECK_THAT(refused.err, Catch::Contains("3dtiles"));
