@@ -207,6 +207,26 @@ class BlockMesher {
         std::vector<std::uint32_t>(corners_.corners.size() * std::size_t{12}, kNone);
 };
 
+/// The triangles of the blocks. The points are gone when it returns.
+std::vector<Piece> make_pieces(tiling::Region region, std::int64_t voxel_steps, const CornerField& field,
+                               const CancelToken& cancel) {
+    const VoxelGrid grid(region.frame, voxel_steps);
+    const CellRange core{{grid.first_corner(0, region.core.min_x), grid.first_corner(1, region.core.min_y)},
+                         {grid.first_corner(0, region.core.max_x), grid.first_corner(1, region.core.max_y)}};
+    const VoxelPoints points(grid, std::move(region.points));
+    const std::vector<Voxel> blocks = blocks_in_reach(points, field.reach_voxels(), core);
+    std::vector<Piece> pieces(blocks.size());
+    constexpr std::size_t kBlocksAtOnce = 32;
+    for_each_chunk(blocks.size(), kBlocksAtOnce, cancel, [&](std::size_t begin, std::size_t end) {
+        BlockMesher mesher(points, field, core, cancel);
+        for (std::size_t i = begin; i < end; ++i) {
+            cancel.check();
+            pieces[i] = mesher.make(blocks[i]);
+        }
+    });
+    return pieces;
+}
+
 /// Joins the pieces; vertices that are equal become one.
 Piece joined(std::vector<Piece> pieces, const CancelToken& cancel) {
     struct SamePlace {
@@ -215,7 +235,11 @@ Piece joined(std::vector<Piece> pieces, const CancelToken& cancel) {
             return rng::mix(rng::mix(word(v.x) << 32 ^ word(v.y)) + (word(v.z) << 32 ^ v.normal));
         }
     };
+    std::size_t vertices = 0, triangles = 0;
+    for (const Piece& piece : pieces) vertices += piece.vertices.size(), triangles += piece.triangles.size();
     Piece whole;
+    whole.vertices.reserve(vertices);
+    whole.triangles.reserve(triangles);
     std::unordered_map<MeshVertex, std::uint32_t, SamePlace> number_of;
     for (Piece& piece : pieces) {
         cancel.check();
@@ -267,21 +291,7 @@ std::int64_t reach_steps(std::int64_t voxel_steps, const CornerField& field) {
 MeshTile make_mesh(tiling::Region region, std::int64_t voxel_steps, const CornerField& field,
                    const CancelToken& cancel) {
     const TileFrame frame = region.frame;
-    const VoxelGrid grid(frame, voxel_steps);
-    const CellRange core{{grid.first_corner(0, region.core.min_x), grid.first_corner(1, region.core.min_y)},
-                         {grid.first_corner(0, region.core.max_x), grid.first_corner(1, region.core.max_y)}};
-    const VoxelPoints points(grid, std::move(region.points));
-    const std::vector<Voxel> blocks = blocks_in_reach(points, field.reach_voxels(), core);
-    std::vector<Piece> pieces(blocks.size());
-    constexpr std::size_t kBlocksAtOnce = 32;
-    for_each_chunk(blocks.size(), kBlocksAtOnce, cancel, [&](std::size_t begin, std::size_t end) {
-        BlockMesher mesher(points, field, core, cancel);
-        for (std::size_t i = begin; i < end; ++i) {
-            cancel.check();
-            pieces[i] = mesher.make(blocks[i]);
-        }
-    });
-    Piece whole = joined(std::move(pieces), cancel);
+    Piece whole = joined(make_pieces(std::move(region), voxel_steps, field, cancel), cancel);
     const TileFrame chosen = choose_frame(whole.vertices, frame);
     return {chosen, whole.vertices, whole.triangles};
 }

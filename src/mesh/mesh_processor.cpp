@@ -47,10 +47,10 @@ MeshProcessor::MeshProcessor(const ImlsParams& params, ClassMap classes)
 std::int64_t MeshProcessor::initial_halo_steps() const { return mesh::reach_steps(voxel_steps_, *field_); }
 
 std::size_t MeshProcessor::estimated_bytes(std::uint64_t points) const {
-    // Bytes a point: the region 28 and the same by voxel 28, keys and their sorting 32, the voxel itself 16
-    // where each point has its own. Triangles (12 and half a vertex of 20, twice while pieces are joined, and
-    // the index that joins them) come after the keys; where points are as sparse as they may be, a cell of
-    // two triangles has less than one point, but then there are few points in a tile.
+    // Bytes a point: the region 28 and the same by voxel 24, keys and their sorting 32, the voxel itself 16
+    // where each point has its own. Triangles (12 and half a vertex of 24, twice while pieces are joined, and
+    // the index that joins them) come after the points. Measured on a tile of 3 M points of a street: 120 at
+    // voxels of 0.1 and 0.2 m, 160 at 0.05 m, 235 at 0.03 m with two triangles a point.
     constexpr std::size_t kBytesPerPoint = 240, kBuffers = 24u << 20;
     return static_cast<std::size_t>(points) * kBytesPerPoint + kBuffers;
 }

@@ -94,7 +94,7 @@ TEST_CASE("the triangles of a street are the same for any tile size, and weld wi
         const WeldedMesh one = weld(whole);
         REQUIRE(one.triangles().size() > 5000);
         const std::size_t open = count_open_edges(one, [](Vec3d) { return false; });
-        for (const double size : {1.0, 5.0, 16.0, 33.0}) {
+        for (const double size : {1.0, 5.0, 16.0, 33.0, 128.0}) {
             const auto tiles = mesh_tiles(city, params, size);
             CHECK(digest(tiles) == truth);
             const WeldedMesh welded = weld(tiles);
