@@ -5,7 +5,7 @@ set(libraries citysplat_api citysplat_core citysplat_model citysplat_io cityspla
     citysplat_objects citysplat_sim)
 install(TARGETS citysplat RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 set(manual ${PROJECT_BINARY_DIR}/tools/citysplat/manual)
-install(DIRECTORY ${manual}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program FILES_MATCHING PATTERN *.1)
+install(DIRECTORY ${manual}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program FILES_MATCHING PATTERN *.1.gz)
 install(FILES ${manual}/citysplat.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
         RENAME citysplat COMPONENT program)
 install(FILES ${manual}/_citysplat DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT program)
@@ -24,12 +24,41 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/citysplat-config.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/citysplat-config-version.cmake
               cmake/FindxxHash.cmake DESTINATION ${package_dir})
 
+# What Debian wants to lie beside every package: whose it is, and what changed.
+string(TIMESTAMP today "%a, %d %b %Y %H:%M:%S +0000" UTC)
+file(CONFIGURE OUTPUT debian/copyright CONTENT [[Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+Upstream-Name: citysplat
+
+Files: *
+Copyright: 2026, the authors of citysplat
+License: Apache-2.0
+ On Debian systems the whole text is in /usr/share/common-licenses/Apache-2.0.
+]])
+file(CONFIGURE OUTPUT debian/changelog CONTENT [[citysplat (@PROJECT_VERSION@) unstable; urgency=medium
+
+  * What changed is in CHANGELOG.md.
+
+ -- the citysplat maintainers <maintainers@citysplat.example>  @today@
+]] @ONLY)
+execute_process(COMMAND gzip -9nkf ${PROJECT_BINARY_DIR}/debian/changelog COMMAND_ERROR_IS_FATAL ANY)
+function(debian_papers package component)
+  install(FILES ${PROJECT_BINARY_DIR}/debian/copyright ${PROJECT_BINARY_DIR}/debian/changelog.gz
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${component})
+endfunction()
+debian_papers(citysplat program)
+debian_papers(libcitysplat-dev development)
+debian_papers(python3-citysplat python)
+
 # cpack -G DEB: citysplat (the program), libcitysplat-dev (libraries, headers, CMake package) and python3-citysplat; cpack -G TGZ: the same
 # as archives. The packages that they depend on are found in what was linked.
 set(CPACK_PACKAGE_NAME citysplat)
 set(CPACK_PACKAGE_VENDOR citysplat)
 set(CPACK_PACKAGE_CONTACT "the citysplat maintainers <maintainers@citysplat.example>")
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "splat models of cities from LiDAR, and simulated LiDARs in them")
+set(about "Clouds of mobile-mapping drives, larger than memory, become small\noriented discs or meshes, tile by tile, in a directory indexed by\nSQLite; simulated LiDARs drive through them.")
+set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "${about}\n.\nThis is the program, with its manual pages and completions.")
+set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "${about}\n.\nThese are the libraries, their headers and the CMake package.")
+set(CPACK_COMPONENT_PYTHON_DESCRIPTION "${about}\n.\nThis is the Python module.")
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
@@ -57,3 +86,10 @@ set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-citysplat)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "${CITYSPLAT_PYTHON_DEPENDS}")
 include(CPack)
+
+# An archive of the program with its libraries, for machines without them.
+add_custom_target(bundle
+  COMMAND ${CMAKE_COMMAND} -DBUILD_DIR=${PROJECT_BINARY_DIR} -DOUT=${PROJECT_BINARY_DIR}/bundle
+          -DNAME=citysplat-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR}
+          -P ${PROJECT_SOURCE_DIR}/cmake/bundle.cmake
+  DEPENDS citysplat VERBATIM)

@@ -315,12 +315,14 @@ class City:
 
     def cast(self, origins, directions, max_range=200.0, min_range=0.0, memory="2G"):
         """What rays meet first in the city: arrays t_hit (inf: nothing), normal, label, intensity, splat."""
-        if self._caster is None or self._caster[0] != (memory, max(max_range, 250.0)):
+        key = (memory, max(max_range, 250.0))
+        caster = self._caster  # other threads may replace it meanwhile
+        if caster is None or caster[0] != key:
             options = _citysplat.SessionOptions()
-            options.memory_bytes, options.max_ray_m = _bytes_of(memory), max(max_range, 250.0)
+            options.memory_bytes, options.max_ray_m = _bytes_of(memory), key[1]
             session = _citysplat.Session(self._open(), "", _citysplat.SensorOptions(), options)
-            self._caster = ((memory, options.max_ray_m), session)
-        return self._caster[1].cast(origins, directions, 0.0, (min_range, max_range))
+            self._caster = caster = (key, session)
+        return caster[1].cast(origins, directions, 0.0, (min_range, max_range))
 
     def render(self, pose, size=(1280, 720), fov=75.0, shade="class", samples=2, edges=True, far=1500.0,
                memory="2G"):

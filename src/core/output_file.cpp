@@ -42,11 +42,20 @@ bool is_name_of(const fs::path& path, const File& file) {
            named.st_dev == open.st_dev && named.st_ino == open.st_ino;
 }
 
+/// For writing if that is allowed: NFS refuses an exclusive lock to who only reads. The remainder of another
+/// user may still be removed by who may write its directory.
+File open_remainder(const fs::path& partial) {
+    try {
+        return File(partial, File::Mode::update);
+    } catch (const IoError&) {
+        return File(partial, File::Mode::read);
+    }
+}
+
 /// Removes the partial file of a writer that has ended. Who holds the lock of a file may remove its name, but
 /// between the opening and the lock the writer may have ended well, and the name may be a third one's by now.
 void remove_remainder(const fs::path& partial, const fs::path& path) {
-    // Open for writing, too: NFS refuses an exclusive lock to who only reads.
-    const File left(partial, File::Mode::update);
+    const File left = open_remainder(partial);
     // As below: without locks only the notice of two writers is lost.
     if (::flock(left.descriptor(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) refuse_shared(path);
     if (is_name_of(partial, left)) ::unlink(partial.c_str());

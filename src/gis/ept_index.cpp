@@ -71,7 +71,7 @@ json place_dimension(const char* name, double offset_m, double min, double max) 
 }  // namespace
 
 std::optional<EptIndex> EptIndex::read(const fs::path& folder) {
-    const fs::path path = folder / "citysplat.json";
+    const fs::path path = folder / kEptIndexFile;
     if (!fs::exists(path)) return std::nullopt;
     const json root = json::parse(read_text_file(path), nullptr, false);
     try {
@@ -112,7 +112,7 @@ void EptIndex::write(const fs::path& folder) const {
               {"leaf_depth", cube.leaf_depth},
               {"tiles", listed}};
     if (!finished) root["finished"] = false;
-    write_text(folder / "citysplat.json", root.dump(1) + "\n");
+    write_text(folder / kEptIndexFile, root.dump(1) + "\n");
 }
 
 fs::path EptHierarchy::file_of(const EptKey& key) const {

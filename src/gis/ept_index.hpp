@@ -16,6 +16,8 @@
 /// The JSON files of an EPT.
 namespace citysplat::gis {
 
+inline constexpr const char* kEptIndexFile = "citysplat.json";
+
 /// What a tile set was made of: citysplat.json beside ept.json. Tells the next run what it may keep.
 struct EptIndex {
     EptCube cube;

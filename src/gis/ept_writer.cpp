@@ -367,11 +367,15 @@ EptReport write_ept(const EptWish& wish, const fs::path& folder, const CancelTok
     create_directories_durably(folder);
     const OutputFile turn(folder / "ept-writer");  // of two at once the second one ends here
     std::optional<EptIndex> old = EptIndex::read(folder);
+    // A run that was killed while it wrote its first index leaves a part of that, and nothing else.
+    const std::string part_of_index = OutputFile::partial_of(kEptIndexFile).string();
     if (!old)
-        for (const auto& entry : fs::directory_iterator(folder))
-            if (!entry.path().filename().string().starts_with("ept-writer"))
-                throw ConfigError(folder.string() + " holds " + entry.path().filename().string() +
+        for (const auto& entry : fs::directory_iterator(folder)) {
+            const std::string name = entry.path().filename().string();
+            if (!name.starts_with("ept-writer") && name != part_of_index)
+                throw ConfigError(folder.string() + " holds " + name +
                                   ", and nothing that says which city it is of; name a new directory");
+        }
     return EptRun(wish, folder, std::move(old)).run(cancel, progress);
 }
 

@@ -17,6 +17,9 @@ inline constexpr std::int64_t kCellSteps = std::int64_t{1} << kCellShift;
 inline constexpr int kCellsPerSide = 1 << (kSectorShift - kCellShift);
 inline constexpr int kCellsPerSector = kCellsPerSide * kCellsPerSide;
 
+/// No point of the world lies in a sector beyond, and no ray of one.
+inline constexpr std::int64_t kMostSector = static_cast<std::int64_t>(kMaxWorld_m) / 64 + 16;
+
 struct Sector {
     std::int32_t x = 0, y = 0;
 

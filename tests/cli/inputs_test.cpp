@@ -2,6 +2,7 @@
 #include "io/las_image.hpp"
 #include "run_program.hpp"
 #include "temp_dir.hpp"
+#include "tiling/store/sqlite.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -176,6 +177,18 @@ TEST_CASE("a city has one coordinate system: others are refused, the unknown mus
     const std::string out = dir / "splats.las";
     REQUIRE(test::citysplat({"export", city, "--format", "las", "--out", out}).exit_code == 0);
     CHECK(json_of(test::citysplat({"--json", "info", out}))["crs"] == "EPSG:2154");
+}
+
+TEST_CASE("a system that was assigned holds also where an earlier version did not keep it with the points") {
+    const TempDir dir;
+    const std::string city = dir / "city", first = test::las_image(2, 1, 60).write(dir / "a.las").string(),
+                      second = test::las_image(2, 1, 70).write(dir / "b.las").string();
+    REQUIRE(test::citysplat({"build", city, first, "--crs", "EPSG:2154"}).exit_code == 0);
+    tiling::Database(city + "/catalog.sqlite", tiling::Database::Access::read_write)
+        .execute("UPDATE source SET crs = ''");
+    const Outcome more = test::citysplat({"build", city, second, "--crs", "EPSG:2154"});
+    INFO(more.err);
+    CHECK(more.exit_code == 0);
 }
 
 TEST_CASE("feet are refused, and scaled on request, and the scaled city does not claim the system in feet") {

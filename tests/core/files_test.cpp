@@ -10,6 +10,8 @@
 #include <fstream>
 #include <limits>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace citysplat;
 using test::TempDir;
@@ -66,6 +68,35 @@ TEST_CASE("an output file has its name only when it is whole") {
     CHECK_THROWS_WITH(OutputFile("/dev/null"), Catch::Contains("it is a device"));
     CHECK_THROWS_WITH(OutputFile(dir.path()), Catch::Contains("it is a directory"));
     CHECK_THROWS_AS(OutputFile(dir / "missing/a.txt"), IoError);
+}
+
+TEST_CASE("what another user's killed writer left is removed by who may write the directory") {
+    if (::geteuid() != 0) {
+        WARN("skipped: only root can be two users");
+        return;
+    }
+    const test::TempDir dir;
+    const std::filesystem::path path = dir / "a.txt";
+    std::ofstream(OutputFile::partial_of(path)) << "of root";
+    std::filesystem::permissions(dir.path(), std::filesystem::perms::all);
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        constexpr uid_t kNobody = 65534;
+        if (::seteuid(kNobody) != 0) ::_exit(2);
+        try {
+            OutputFile file(path);
+            file.commit();
+        } catch (const std::exception&) {
+            ::_exit(1);
+        }
+        ::_exit(0);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+    CHECK(std::filesystem::exists(path));
 }
 
 TEST_CASE("bytes that are not UTF-8 are escaped, and text stays as it is") {

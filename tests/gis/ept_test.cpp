@@ -203,6 +203,12 @@ TEST_CASE("every splat is in one node of the EPT, and a night rewrites dirty nod
     CHECK(test::run_json({"export", city, "--format", "ept", "--out", ept})["updated"] == false);
     CHECK(files_in(ept) == after);
 
+    // A run that was killed while it wrote its first index leaves a part of it.
+    fs::create_directory(dir / "begun");
+    std::ofstream(dir / "begun/citysplat.json.citysplat-partial") << "{";
+    test::run_json({"export", city, "--format", "ept", "--out", dir / "begun"});
+    CHECK(files_in(dir / "begun") == after);
+
     // A directory of somebody else stays as it is.
     fs::create_directory(dir / "other");
     std::ofstream(dir / "other/thing") << "x";

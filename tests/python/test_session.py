@@ -98,6 +98,16 @@ class SessionTest(unittest.TestCase):
         self.assertEqual(sorted(indices), list(range(24)))
         self.assertEqual(sim.report()["scans"], 24)
 
+    def test_a_cast_keeps_its_caster_when_another_thread_lets_go_of_it(self):
+        class Forgetful(cs.City):
+            """As if another thread had closed the city right after each cast found or made its caster."""
+            _caster = property(lambda self: None, lambda self, value: None)
+
+        eye = self.poses[0, :3]
+        with Forgetful(self.city._path) as city:
+            np.testing.assert_array_equal(city.cast(eye, [[0, 0.6, -0.8]])["t_hit"],
+                                          self.city.cast(eye, [[0, 0.6, -0.8]])["t_hit"])
+
     def test_clearance_is_less_than_any_range(self):
         sim = self.city.simulator("vlp-16")
         middle = self.poses[len(self.poses) // 2]

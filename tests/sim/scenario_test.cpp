@@ -4,6 +4,7 @@
 #include "core/file.hpp"
 #include "core/math/math_hd.hpp"
 #include "sim/drive/prepared_traffic.hpp"
+#include "sim/drive/scenario_session.hpp"
 #include "sim/traffic/ground.hpp"
 #include "sim/traffic/traffic_plan.hpp"
 #include "temp_dir.hpp"
@@ -384,6 +385,29 @@ TEST_CASE("obstacles are there until the end of the sweep that begins last, and 
     // No sweep goes beyond the trajectory.
     const SensorWay whole{way, 0, 1e9, 50, 0.1};
     CHECK(span_of(std::span(&whole, 1)).sweep_s == 0);
+}
+
+TEST_CASE("who is told its way meets obstacles until the last sweep has ended, too") {
+    const test::TempDir dir;
+    write(dir / "s.toml",
+          "[[sensor]]\nsensor = \"vlp-16\"\n[[object]]\nname = \"ball\"\nshape = \"sphere\"\n"
+          "size_m = 1\n[[obstacle]]\nobject = \"ball\"\ncount = 3\nmin_m = [0, 0, 0]\n"
+          "max_m = [10, 10, 10]\nspeed_m_s = 1\n");
+    const NoCity nothing(some_classes());
+    const auto tracer = trace::make_group_tracer();
+    ScenarioSessionOptions options;
+    options.from_s = 10, options.to_s = 20;
+    const ScenarioSession session({nothing, *tracer},
+                                  Scenario::load(dir / "s.toml", Scenario::Ways::may_be_told), options,
+                                  CancelToken());
+    const auto there = [&](double time_s) {
+        const auto actors = session.traffic().actors();
+        return std::count_if(actors.begin(), actors.end(),
+                             [&](const Actor& actor) { return actor.track.exists(time_s); });
+    };
+    CHECK(there(10) == 3);
+    CHECK(there(20.09) == 3);
+    CHECK(there(21) == 0);
 }
 
 TEST_CASE("boxes of one size have the reflectance of their own traffic, and tracks without one are counted") {

@@ -3,6 +3,7 @@
 #include "tiling/build/publisher.hpp"
 #include "tiling/care/city_care.hpp"
 #include "tiling/care/pack.hpp"
+#include "tiling/points/point_archive.hpp"
 #include "tiling/store/city_lock.hpp"
 #include "tiling/store/city_reader.hpp"
 #include "tiling/store/generation_record.hpp"
@@ -11,6 +12,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <array>
 #include <csignal>
 #include <cstring>
 #include <fstream>
@@ -223,6 +225,28 @@ TEST_CASE("a damaged archive is found and read again from the input") {
     CHECK(again.inputs_read == 1);
     CHECK(again.tiles_built == 0);
     CHECK(verify_city(c.city, true, cancel, progress).corrupt.empty());
+}
+
+TEST_CASE("an archive with numbers that no catalog could give back is damaged, whatever its checksums say") {
+    SmallCity c;
+    const SourceRow source = Catalog::open_to_read(c.paths().catalog()).sources().front();
+    const auto path = c.paths().object(source.object);
+    const auto good = read_file(path);
+    CHECK_FALSE(read_directory(File(path, File::Mode::read), source.object).segments.empty());
+    // Of the first entry of the directory: where its sector is, and the reach of its rays.
+    for (const std::size_t field : {std::size_t{0}, std::size_t{4}, std::size_t{56}, std::size_t{68}}) {
+        auto bytes = good;
+        std::array<std::uint64_t, 4> trailer{};  // begin, segments, bytes and checksum of the directory
+        const std::size_t trailer_at = bytes.size() - 64;
+        std::memcpy(trailer.data(), bytes.data() + trailer_at, sizeof trailer);
+        const std::int32_t beyond = std::numeric_limits<std::int32_t>::max();
+        std::memcpy(bytes.data() + trailer[0] + field, &beyond, sizeof beyond);
+        trailer[3] = checksum_bytes(std::span(bytes).subspan(trailer[0], trailer[2]));
+        std::memcpy(bytes.data() + trailer_at, trailer.data(), sizeof trailer);
+        write_all(path, bytes);
+        CHECK_THROWS_WITH(read_directory(File(path, File::Mode::read), source.object),
+                          Catch::Contains("has numbers that no archive has"));
+    }
 }
 
 TEST_CASE("damaged points whose input is gone are never moved, and a build does not lose them in silence") {

@@ -8,8 +8,6 @@
 namespace citysplat::sim {
 
 TrafficSpan span_of(std::span<const SensorWay> ways) {
-    // What exists until a time does not exist at that time, so that even a moment needs some time after it.
-    constexpr double kMoment_s = 1e-3;
     TrafficSpan span{1e300, -1e300, kEmptyBox, {}};
     double until_s = -1e300;
     for (const SensorWay& way : ways) {

@@ -41,6 +41,9 @@ struct SensorWay {
     double sweep_s = 0;  ///< a scan may begin at `to_s` and lasts so long
 };
 
+/// What exists until a time does not exist at that time, so that even a moment needs some time after it.
+inline constexpr double kMoment_s = 1e-3;
+
 /// The times and places that matter to all of them. Requires one. Trajectories must outlive it.
 TrafficSpan span_of(std::span<const SensorWay> ways);
 

@@ -52,7 +52,9 @@ void ScenarioSession::prepare(const Sources& sources, const CancelToken& cancel)
     if (scenario_.things.empty()) return;
     std::vector<SensorWay> known;
     bool all_known = true;
+    double longest_sweep_s = kMoment_s;
     for (const ScenarioSensor& sensor : scenario_.sensors) {
+        longest_sweep_s = std::max(longest_sweep_s, sweep_seconds(sensor.run.sensor));
         const Trajectory& way = way_of(sensor).path;
         all_known &= !way.empty();
         if (!way.empty())
@@ -63,10 +65,11 @@ void ScenarioSession::prepare(const Sources& sources, const CancelToken& cancel)
     if (!all_known) {
         // Whoever is told may come anywhere, as long as the session lasts.
         span.region = Box3d{{-1e9, -1e9, -1e9}, {1e9, 1e9, 1e9}};
-        span.begin_s = options_.from_s, span.end_s = options_.to_s;
+        span.begin_s = options_.from_s, span.end_s = options_.to_s, span.sweep_s = longest_sweep_s;
     }
     if (std::isfinite(options_.from_s)) span.begin_s = std::min(span.begin_s, options_.from_s);
-    if (std::isfinite(options_.to_s)) span.end_s = std::max(span.end_s, options_.to_s);
+    if (std::isfinite(options_.to_s) && options_.to_s > span.end_s)
+        span.end_s = options_.to_s, span.sweep_s = longest_sweep_s;
     const ClassMap classes =
         scenario_.classes.empty() ? sources.city.classes() : ClassMap::load(scenario_.classes);
     trace::ResidentCity resident(sources.city, sources.tracer, options_.cache);

@@ -205,12 +205,20 @@ class Builder {
         report_.crs = next_.crs;
     }
 
+    /// Sources that earlier versions read do not always know the system that was assigned to them.
+    std::string crs_of(const InputRow& input) {
+        const std::string crs = catalog_->source(input.source).crs;
+        if (!crs.empty()) return crs;
+        const ReadOptions how = io::read_options_from(input.reading);
+        return how.to_crs.empty() ? how.crs : std::string();
+    }
+
     /// One coordinate system for all inputs, or none for all. Throws ConfigError naming the one that differs.
     void agree_on_crs() {
         const InputRow* unknown = nullptr;
         const Transaction reading = catalog_->reading();
         for (const InputRow& input : inputs_) {
-            const std::string crs = catalog_->source(input.source).crs;
+            const std::string crs = crs_of(input);
             if (crs.empty()) {
                 unknown = &input;
                 continue;

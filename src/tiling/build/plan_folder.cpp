@@ -414,7 +414,14 @@ PlanNeeds needs_of_plan(const ObjectStore& store) {
     const PlanFolder folder(store, open->name);
     for (const Hash128& object : folder.receipt_objects()) {
         needs.objects.insert(object);
-        if (store.kind_of(object) == ObjectKind::share) add_payloads(read_receipt(store, object).made);
+        if (!store.size_of(object)) continue;
+        // What the disk cannot give back now may be needed all the same: IoError ends gc.
+        if (kind_of(store.open(object, "a receipt")) != ObjectKind::share) continue;
+        try {
+            add_payloads(read_receipt(store, object).made);
+        } catch (const CorruptionError&) {
+            // publish takes nothing from it
+        }
     }
     return needs;
 }

@@ -113,6 +113,7 @@ GarbageReport predict_garbage(const ObjectStore& store, const Retention& retenti
     Catalog catalog = Catalog::open_to_read(store.paths().catalog());
     GarbageReport report;
     report.verdicts = verdicts_on(catalog, retention);
+    refuse_unknown_readers(store.paths(), report.verdicts);
     for (const Verdict& verdict : report.verdicts)
         if (!verdict.is_kept())
             (CityLock::is_pinned(store.paths(), verdict.generation) ? report.pinned : report.forgotten)

@@ -32,12 +32,13 @@ void take_in(const ObjectStore& store, const Hash128& object, Found& found, Repa
             break;
         }
         case ObjectKind::generation: {
-            GenerationRecord record = *read_record(store, object);
-            if (const auto why = why_not_published(record))
+            auto record = read_record(store, object);
+            if (!record) throw CorruptionError("record " + object.hex() + " cannot be read");
+            if (const auto why = why_not_published(*record))
                 report.notes.push_back("record " + object.hex() + " of generation " +
-                                       std::to_string(record.generation.id) + " is left out: " + *why);
+                                       std::to_string(record->generation.id) + " is left out: " + *why);
             else
-                found.records.push_back(std::move(record));
+                found.records.push_back(std::move(*record));
             break;
         }
         case ObjectKind::payload:

@@ -9,6 +9,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <limits>
 
 namespace citysplat::tiling {
 
@@ -71,6 +72,15 @@ struct Trailer {
     std::array<char, 8> magic;
 };
 static_assert(sizeof(Trailer) == 64);
+
+/// Whether the catalog would give the numbers back.
+bool is_possible(const SegmentRow& s) {
+    constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    const auto is_sector = [](std::int64_t i) { return i >= -kMostSector && i <= kMostSector; };
+    return is_sector(s.sector_x) && is_sector(s.sector_y) && is_sector(s.reach.min_x) &&
+           is_sector(s.reach.min_y) && is_sector(s.reach.max_x) && is_sector(s.reach.max_y) &&
+           s.points <= kMost && s.accepted <= kMost && s.offset <= kMost && s.bytes <= kMost;
+}
 
 /// The cells that rays pass, counted from the sector's first one, both ends included. Rays are cut to 128 m,
 /// so that 8 bits hold them.
@@ -283,6 +293,7 @@ CitySource read_directory(const File& file, const Hash128& object) {
                                       .bytes = e.bytes,
                                       .hash = e.hash,
                                       .reach = e.reach});
+        if (!is_possible(directory.segments.back())) damaged("has numbers that no archive has");
     }
     SourceEntry e;
     std::memcpy(&e, at, sizeof e);

@@ -13,8 +13,6 @@ namespace citysplat::tiling {
 
 namespace {
 
-/// No point of the world lies in a sector beyond, and no ray of one.
-constexpr std::int64_t kMostSector = static_cast<std::int64_t>(kMaxWorld_m) / 64 + 16;
 /// Longer than any path that a system takes.
 constexpr std::size_t kLongestPath = std::size_t{1} << 16;
 

@@ -39,7 +39,9 @@ class CityPaths {
     /// Whether `unpack` is, or was, at work here. Its mark is an empty file: anything else of that name is
     /// somebody else's.
     bool is_unpacking() const {
-        return std::filesystem::is_regular_file(unpacking()) && std::filesystem::is_empty(unpacking());
+        std::error_code gone;  // unpack removes it at the end
+        return std::filesystem::is_regular_file(unpacking(), gone) &&
+               std::filesystem::file_size(unpacking(), gone) == 0 && !gone;
     }
 
     /// A name in tmp/ that no other process and no other call has: host, process, the time of the first call

@@ -2,6 +2,7 @@
 #include "core/file.hpp"
 #include "core/math/rng_hd.hpp"
 #include "temp_dir.hpp"
+#include "tiling/store/sqlite.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -110,6 +111,13 @@ TEST_CASE("a night builds, reports and forgets, and the next one has nothing to 
     CHECK(third["generation"] == 2);
     CHECK(third["diff"]["inputs"].size() == 1);
     CHECK(third["tiles"]["added"] > 0);
+    const auto layer = [&](const std::string& sql) {
+        citysplat::tiling::Database gpkg(n.reports / "changes.gpkg",
+                                         citysplat::tiling::Database::Access::read_only);
+        return gpkg.integer(sql);
+    };
+    CHECK(layer("SELECT count(*) FROM tile_changes WHERE change = 'added'") == third["tiles"]["added"]);
+    CHECK(layer("SELECT count(*) FROM inputs") == 5);
     CHECK(n.digest() == n.clean_digest());
     n.put("d5", 5, 1);
     CHECK(n.night()["generation"] == 3);
@@ -185,14 +193,18 @@ TEST_CASE("a report that cannot be written does not undo the city") {
     const NightCity n;
     n.night();
     n.put("d4", 4, 1);
-    fs::remove(n.reports / "report.html");
-    fs::create_directory(n.reports / "report.html");  // nothing can have that name now
+    const fs::path name = n.reports / GENERATE("report.html", "changes.gpkg");
+    fs::remove(name);
+    fs::create_directory(name);  // nothing can have that name now
     const json night = n.night(74);
     CHECK(test::run_json({"status", n.city})["generation"] == 2);
     CHECK(n.digest() == n.clean_digest());
     CHECK(n.metrics_say("citysplat_success{city=\"" + n.city + "\"} 0"));
     CHECK(n.metrics_say("citysplat_exit_code{city=\"" + n.city + "\"} 74"));
-    fs::remove(n.reports / "report.html");
+    if (name.filename() == "changes.gpkg")
+        CHECK(citysplat::read_text_file(n.reports / "report.html").find("could not be told") !=
+              std::string::npos);
+    fs::remove(name);
     CHECK(n.night()["diff"]["inputs"].size() == 1);  // told now
 }
 

@@ -4,9 +4,11 @@
 #include "citysplat/generations/surface_changes.hpp"
 #include "citysplat/generations/text_flags.hpp"
 #include "citysplat/number_flags.hpp"
+#include "citysplat/places/geopackage.hpp"
 #include "citysplat/verbs.hpp"
 #include "core/error.hpp"
 #include "tiling/care/generations.hpp"
+#include "tiling/care/own_files.hpp"
 #include "tiling/store/city_reader.hpp"
 #include "tiling/store/product_kinds.hpp"
 
@@ -24,7 +26,7 @@ namespace {
 using nlohmann::json;
 
 struct DiffFlags {
-    std::string city, from, to = "latest";
+    std::string city, from, to = "latest", layers;
     bool splats = false, surfaces = false;
     diff::SurfaceDiffOptions options;
 };
@@ -38,6 +40,7 @@ json side(const tiling::GenerationRow& g) {
 
 void run(Context& context, const DiffFlags& f) {
     const Stopwatch watch;
+    if (!f.layers.empty()) tiling::refuse_files_of_city(f.layers);
     tiling::Catalog catalog = tiling::Catalog::open_to_read(tiling::CityPaths(f.city).catalog());
     const std::int64_t to_id = tiling::find_generation(catalog, f.to).id;
     const std::int64_t from_id =
@@ -47,12 +50,16 @@ void run(Context& context, const DiffFlags& f) {
     const ProductFlag any;
     const bool both_have_splats =
         any.kind(f.city, from_id) == ProductKind::splats && any.kind(f.city, to_id) == ProductKind::splats;
-    if ((f.splats || f.surfaces) && !both_have_splats)
-        throw UsageError(f.city +
-                         ": --splats and --surfaces compare splats, and one of the generations has none");
+    if ((f.splats || f.surfaces || !f.layers.empty()) && !both_have_splats)
+        throw UsageError(
+            f.city +
+            ": --splats, --surfaces and --layers are about splats, and one of the generations has none");
     const tiling::CityReader from(f.city, from_id, any.kind(f.city, from_id)),
         to(f.city, to_id, any.kind(f.city, to_id));
-    json result = diff_json(diff::compare_catalog(catalog, from.generation(), to.generation()));
+    gis::LayerChanges changes{from_id, from.generation().tile_size_m,
+                              diff::compare_catalog(catalog, from.generation(), to.generation()),
+                              std::nullopt};
+    json result = diff_json(changes.catalog);
     result["from"] = side(from.generation());
     result["to"] = side(to.generation());
     if (f.splats) {
@@ -63,9 +70,14 @@ void run(Context& context, const DiffFlags& f) {
                                  context.memory_bytes(), context.cancel()),
             to.classes());
     }
-    if (f.surfaces)
-        result["surfaces"] =
-            diff_json(surfaces_between(context, catalog, {f.city, from, to}, f.options), to.classes());
+    if (f.surfaces) {
+        changes.surfaces = surfaces_between(context, catalog, {f.city, from, to}, f.options);
+        result["surfaces"] = diff_json(*changes.surfaces, to.classes());
+    }
+    if (!f.layers.empty()) {
+        write_layers(context, catalog, {to.generation(), to.classes(), std::move(changes)}, f.layers);
+        result["files"] = {f.layers};
+    }
     result["seconds"] = watch.seconds();
     context.result(result, diff_text(result));
 }
@@ -100,6 +112,10 @@ void add_diff(CLI::App& app, Context& context) {
         ->check(in_range({0, 1e6, "m²"}))
         ->capture_default_str()
         ->type_name("M2");
+    verb.add_option("--layers", flags->layers,
+                    "also write what export --format gpkg writes, with these changes, to this file")
+        ->check(not_empty())
+        ->type_name("FILE.gpkg");
     verb.footer(
         "Example: citysplat diff city 2026-11-01 latest --surfaces\n"
         "Without flags only the catalog is read: inputs, tiles and why they changed, in less than a second.");

@@ -160,6 +160,8 @@ std::string gates_table(const json& gates) {
 
 std::string changes_section(const NightFacts& facts) {
     const json& d = facts.diff;
+    if (!facts.untold.empty())
+        return "<p class=\"bad\">What has changed could not be told: " + escaped(facts.untold) + "</p>\n";
     if (!d.is_object()) return "<p>Nothing has changed since the last report.</p>\n";
     std::string text =
         "<h2>Changes</h2>\n<table>\n" + row({"input", "change", "points before", "points"}, "th");
@@ -272,9 +274,11 @@ std::string summary_of(const NightFacts& f) {
                         format_count(number_in(f.generation, "tiles")) + " tiles, digest " +
                         text_in(f.generation, "digest"));
     const json t = tile_counts(f);
-    lines.push_back(format_count(number_in(t, "added")) + " tiles new, " +
-                    format_count(number_in(t, "changed")) + " changed, " +
-                    format_count(number_in(t, "removed")) + " gone");
+    lines.push_back(f.untold.empty()
+                        ? format_count(number_in(t, "added")) + " tiles new, " +
+                              format_count(number_in(t, "changed")) + " changed, " +
+                              format_count(number_in(t, "removed")) + " gone"
+                        : "what has changed could not be told: " + f.untold.substr(0, f.untold.find('\n')));
     for (const json& g : f.gates()) lines.push_back("gate " + text_in(g, "gate") + ": " + text_in(g, "text"));
     const auto clusters = clusters_of(f);
     for (std::size_t i = 0; i < std::min<std::size_t>(5, clusters.size()); ++i)

@@ -32,6 +32,7 @@ struct NightFacts {
     std::vector<StepResult> steps;
     nlohmann::json generation;  ///< `status --json` of the latest generation; null without one
     nlohmann::json diff;        ///< since the last report; null when nothing changed
+    std::string untold;         ///< why what changed is not known; empty: it is
     std::vector<MapTile> map;
     std::vector<PicturePair> pictures;
 

@@ -1,6 +1,7 @@
 #include "citysplat/night/nightly.hpp"
 
 #include "citysplat/context.hpp"
+#include "citysplat/generations/product_flag.hpp"
 #include "citysplat/night/child.hpp"
 #include "citysplat/night/night_config.hpp"
 #include "citysplat/night/night_report.hpp"
@@ -196,15 +197,27 @@ class Night {
         for (const auto& row : catalog.history())
             if (row.id < latest && (reported_ == 0 || row.id <= reported_)) from = row.id;
         if (from != 0 && latest != reported_ && facts_.succeeded()) {
-            std::vector<std::string> words{"diff", config_.city, std::to_string(from), std::to_string(latest),
-                                           "--splats"};
+            std::vector<std::string> words{"diff", config_.city, std::to_string(from),
+                                           std::to_string(latest)};
+            if (have_splats(from, latest))
+                words.insert(words.end(),
+                             {"--splats", "--layers", fs::absolute(report("changes.gpkg")).string()});
             words.insert(words.end(), config_.diff.begin(), config_.diff.end());
             const StepResult& s = step(words);
-            if (s.ok()) facts_.diff = s.result;
+            if (s.ok())
+                facts_.diff = s.result;
+            else
+                facts_.untold = s.error();
             if (facts_.status == "unchanged") facts_.status = "published";  // by a night that was stopped
         }
         draw_map(catalog, latest);
         take_pictures(from, latest);
+    }
+
+    bool have_splats(std::int64_t from, std::int64_t to) const {
+        const ProductFlag any;
+        return any.kind(config_.city, from) == ProductKind::splats &&
+               any.kind(config_.city, to) == ProductKind::splats;
     }
 
     void draw_map(tiling::Catalog& catalog, std::int64_t latest) {
@@ -260,7 +273,7 @@ class Night {
         }
     }
 
-    /// Says why when it could not be written. report.json comes last: the next night begins from it.
+    /// Says why when it is not there, or not whole. report.json comes last: the next night begins from it.
     std::optional<std::string> write_report() {
         if (facts_.succeeded() && facts_.code == 0) last_success_s_ = facts_.ended_s;
         try {
@@ -270,13 +283,15 @@ class Night {
             json all = json_of(facts_);
             all["last_success_s"] = last_success_s_;
             // A night that failed has not told what changed since the last good one.
-            if (!facts_.succeeded()) all["generation"] = reported_ > 0 ? json(reported_) : json();
+            if (!facts_.succeeded() || !facts_.untold.empty())
+                all["generation"] = reported_ > 0 ? json(reported_) : json();
             write_text(report("report.json"), all.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
         } catch (const Error& e) {
             return std::string(e.what());
         } catch (const fs::filesystem_error& e) {
             return std::string(e.what());
         }
+        if (!facts_.untold.empty()) return facts_.untold;
         return std::nullopt;
     }
 

@@ -4,7 +4,6 @@
 #include "citysplat/generations/surface_changes.hpp"
 #include "citysplat/generations/text_flags.hpp"
 #include "core/bytes.hpp"
-#include "gis/city_layers.hpp"
 #include "tiling/care/generations.hpp"
 #include "tiling/store/city_reader.hpp"
 
@@ -34,6 +33,13 @@ void GeoPackageFlags::add_to(CLI::App& verb) {
         "--surfaces", surfaces, "gpkg: also the surfaces that are gone, new or moved, as diff finds them"));
 }
 
+gis::LayerReport write_layers(Context& context, tiling::Catalog& catalog, const gis::LayerWish& wish,
+                              const std::string& out) {
+    gis::LayerReport report = gis::write_city_layers(catalog, wish, out, context.cancel());
+    for (const std::string& warning : report.warnings) context.warn(warning);
+    return report;
+}
+
 void export_geopackage(Context& context, const GeoPackageFlags& flags, const std::string& city,
                        std::optional<std::int64_t> generation, const std::string& out) {
     const Stopwatch watch;
@@ -48,8 +54,7 @@ void export_geopackage(Context& context, const GeoPackageFlags& flags, const std
         changes.catalog = diff::compare_catalog(catalog, from.generation(), to.generation());
         if (flags.surfaces) changes.surfaces = surfaces_between(context, catalog, {city, from, to}, {});
     }
-    const gis::LayerReport report = gis::write_city_layers(catalog, wish, out, context.cancel());
-    for (const std::string& warning : report.warnings) context.warn(warning);
+    const gis::LayerReport report = write_layers(context, catalog, wish, out);
     const gis::LayerCounts& n = report.counts;
     context.result({{"files", {out}},
                     {"generation", to.generation().id},

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "gis/city_layers.hpp"
+
 #include <CLI/CLI.hpp>
 
 #include <cstdint>
@@ -19,6 +21,10 @@ struct GeoPackageFlags {
 
     void add_to(CLI::App& verb);
 };
+
+/// Writes layers for map programs, and says what had to be left out.
+gis::LayerReport write_layers(Context& context, tiling::Catalog& catalog, const gis::LayerWish& wish,
+                              const std::string& out);
 
 /// Writes what the catalog knows of a generation (nothing: the latest) for map programs.
 void export_geopackage(Context& context, const GeoPackageFlags& flags, const std::string& city,
