@@ -101,6 +101,11 @@ std::vector<CubeId> CubeId::children() const {
     return octants;
 }
 
+std::string CubeId::name() const {
+    return std::to_string(level) + "_" + std::to_string(x) + "_" + std::to_string(y) + "_" +
+           std::to_string(z);
+}
+
 CubeId cube_of(const LatticePoint& point, int level) {
     const int shift = side_shift(level);
     const auto at = [shift](std::int64_t v) { return static_cast<std::int32_t>(v >> shift); };

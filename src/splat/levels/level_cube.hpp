@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -35,6 +36,10 @@ inline constexpr int kLastCellLevel = 3;  ///< up to here cubes are cells of 64 
 /// As powers of two of lattice steps.
 constexpr int side_shift(int level) { return kLatticeBits + 6 + std::max(0, level - kLastCellLevel); }
 constexpr int voxel_shift(int level) { return kLatticeBits - 3 + level; }  ///< from level 1 on
+/// How far a level may be from what it stands for: its voxel; level 0 is the thing itself.
+constexpr double error_m(int level) {
+    return level == 0 ? 0 : to_metres(std::int64_t{1} << voxel_shift(level));
+}
 /// The unit of coordinates and radii of a cube: steps of the lattice up to level 6; above they would not fit
 /// their 24 and 16 bits.
 constexpr int unit_shift(int level) { return std::max(0, level - 6); }
@@ -54,6 +59,8 @@ struct CubeId {
     /// The cubes of the level below that it is made from: eight octants, or the same cell. Requires a level
     /// above 0.
     std::vector<CubeId> children() const;
+    /// In names of files: LEVEL_X_Y_Z.
+    std::string name() const;
     friend auto operator<=>(const CubeId&, const CubeId&) = default;
 };
 CubeId cube_of(const LatticePoint& point, int level);

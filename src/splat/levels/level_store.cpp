@@ -108,9 +108,7 @@ LevelStore::LevelStore(fs::path directory, std::uint64_t most_bytes)
 }
 
 fs::path LevelStore::path_of(const std::string& key, const CubeId& id) const {
-    return directory_ / key /
-           (std::to_string(id.level) + "_" + std::to_string(id.x) + "_" + std::to_string(id.y) + "_" +
-            std::to_string(id.z));
+    return directory_ / key / id.name();
 }
 
 std::optional<LevelCube> LevelStore::find(const std::string& key, const CubeId& id) {

@@ -53,7 +53,7 @@ class MeshTileset {
             return below;
         }
         tile.origin_m = part.origin_m;
-        tile.error_m = id.level == 0 ? 0 : to_metres(std::int64_t{1} << splat::voxel_shift(id.level));
+        tile.error_m = splat::error_m(id.level);
         for (const Vec3f& p : part.positions) tile.box.grow(part.origin_m + vec_cast<double>(p));
         tile.content = write_content(id, part);
         parent.box.grow(tile.box);
@@ -70,8 +70,7 @@ class MeshTileset {
         };
         add_column(part.positions), add_column(part.normals), add_column(part.intensity);
         add_column(part.label), add_column(part.triangles);
-        part.name = std::to_string(id.level) + "_" + std::to_string(id.x) + "_" + std::to_string(id.y) + "_" +
-                    std::to_string(id.z);
+        part.name = id.name();
         return directory_.write_content(part, hasher.finish());
     }
 

@@ -43,9 +43,7 @@ class SplatTileset {
             throw CorruptionError(missing.begin()->second);
         if (cube->discs.empty()) return;
         io::TilesetTile tile{
-            .origin_m = metres_of(id.corner()),
-            .box = kEmptyBox,
-            .error_m = id.level == 0 ? 0 : to_metres(std::int64_t{1} << splat::voxel_shift(id.level))};
+            .origin_m = metres_of(id.corner()), .box = kEmptyBox, .error_m = splat::error_m(id.level)};
         tile.content = write_content(*cube, tile);
         if (id.level == 0) {
             written_.points += cube->discs.size();
@@ -76,9 +74,7 @@ class SplatTileset {
             hasher.number(d.centre.x).number(d.centre.y).number(d.centre.z).number(d.normal).number(d.radius);
             hasher.number(d.intensity).number(d.label);
         }
-        const CubeId& id = cube.id;
-        part.name = std::to_string(id.level) + "_" + std::to_string(id.x) + "_" + std::to_string(id.y) + "_" +
-                    std::to_string(id.z);
+        part.name = cube.id.name();
         return directory_.write_content(part, hasher.finish());
     }
 
