@@ -184,9 +184,11 @@ void put_hit(const CastColumns& c, std::size_t i, const trace::Hit& hit, const t
 
 /// Few enough to look for Ctrl-C often. A few are still in the processor's cache when their hits are written;
 /// where tiles must go so that others can come, more rays should share each of them.
-std::size_t rays_at_once(PySession& self) {
+std::size_t rays_at_once(PySession& self, std::size_t rays) {
+    constexpr std::size_t kInCache = std::size_t{1} << 17, kSharingTiles = std::size_t{1} << 20;
+    if (rays <= kInCache) return kInCache;  // without a look at all tiles of the city
     const Held held(self.mutex);
-    return std::size_t{1} << (self.parts->session.holds_whole_city() ? 17 : 20);
+    return self.parts->session.holds_whole_city() ? kInCache : kSharingTiles;
 }
 
 py::dict cast(PySession& self, const Rows<double>& origins, const Rows<float>& directions, double time_s,
@@ -208,7 +210,7 @@ py::dict cast(PySession& self, const Rows<double>& origins, const Rows<float>& d
                               normal.mutable_data(),    label.mutable_data(),
                               intensity.mutable_data(), instance.mutable_data(),
                               splat.mutable_data()};
-    const std::size_t most = rays_at_once(self);
+    const std::size_t most = rays_at_once(self, static_cast<std::size_t>(n));
     std::vector<trace::Ray> rays;
     std::vector<trace::Hit> hits;
     for (std::size_t first = 0; first < static_cast<std::size_t>(n); first += most) {
